@@ -26,7 +26,7 @@
 #define ORIEL_HELPER_FINDINGS "findings"
 
 enum {
-    ORIEL_HELPER_MAGIC = 0x4f724831,
+    ORIEL_HELPER_MAGIC = 0x4f724832,
     ORIEL_HELPER_LEN_MAX = 1 << 28,
     ORIEL_HELPER_LISTENS = 3 /* descriptor of the listening socket in the helper */
 };
@@ -44,6 +44,7 @@ struct oriel_helper_check {
     char program[4096];
     char version[32];
     char host[16];
+    char host_version[128]; /* "MPICH 5.0.2" */
     uint32_t ranks;
     uint32_t findings; /* number of struct oriel_record_finding that follow */
     uint32_t counts;   /* number of struct oriel_record_count after those */

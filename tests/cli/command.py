@@ -16,6 +16,8 @@ ORIEL = os.path.join(BUILD, "bin", "oriel")
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 
+LIMIT_S = 240  # of one command, which takes a second: only a hang reaches it, also on a busy machine
+
 FOREIGN = ("ORIEL_", "OMPI_", "PMI", "MPI_LOCAL", "HYD", "MPIR_", "LD_PRELOAD")
 
 
@@ -31,7 +33,7 @@ def environment(**changes):
 
 def start(*command, folder=None, **changes):
     return subprocess.run([str(word) for word in command], env=environment(**changes), capture_output=True,
-                          text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=folder)
+                          text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, cwd=folder)
 
 
 def program(host, name):

@@ -11,7 +11,7 @@ import time
 import unittest
 
 from bench_runs import SCRIPTS, BenchCase, bench, without_load
-from command import HOSTS, ORIEL, environment
+from command import HOSTS, LIMIT_S, ORIEL, environment
 
 import catalogue  # in SCRIPTS
 
@@ -94,7 +94,7 @@ class Misbehaviour(BenchCase):
                 while not os.path.exists(self.path("hangs")) and time.monotonic() < deadline:
                     time.sleep(0.05)
                 job.send_signal(number)
-                output, errors = job.communicate(timeout=60)
+                output, errors = job.communicate(timeout=LIMIT_S)
             self.assertEqual(job.returncode, 130, errors)
             found = self.read_results()
             self.assertFalse(self.record["complete"])
@@ -123,7 +123,7 @@ class Misbehaviour(BenchCase):
         blocked = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         with self.start(self.stand_in(), "--patterns", "put", "--json", self.path("out.json"), preexec_fn=blocked) as job:
             job.send_signal(signal.SIGTERM)
-            _, errors = job.communicate(timeout=60)
+            _, errors = job.communicate(timeout=LIMIT_S)
         self.assertEqual(job.returncode, 130, errors)
         self.assertIn("oriel: interrupted before anything was measured\n", errors)
         with open(self.path("out.json"), encoding="utf-8") as file:
@@ -144,7 +144,7 @@ class Misbehaviour(BenchCase):
                 time.sleep(0.2)
             with open(self.path("fifo"), encoding="utf-8") as file:
                 record = json.load(file)
-            output, errors = job.communicate(timeout=60)
+            output, errors = job.communicate(timeout=LIMIT_S)
         self.assertEqual(job.returncode, 130, errors)
         self.assertEqual({entry["best"] for entry in record["results"] if entry["column"] == HOSTS[0]}, {12.5})
         self.assertIn("start, put, complete", output)
@@ -164,18 +164,18 @@ class Misbehaviour(BenchCase):
             time.sleep(0.5)
             self.assertIsNone(job.poll())
             job.send_signal(signal.SIGTERM)
-            _, errors = job.communicate(timeout=60)
+            _, errors = job.communicate(timeout=LIMIT_S)
         self.assertEqual(job.returncode, 130, errors)
 
     def test_interruption_while_a_job_is_ended_leaves_none_of_it(self):
         result = subprocess.run([sys.executable, "-c", ENDED_TWICE, SCRIPTS], env=environment(), capture_output=True, text=True,
-                                timeout=60, check=False)
+                                timeout=LIMIT_S, check=False)
         self.assertEqual(result.returncode, 42, result.stderr)
         self.assertEqual(processes("bench-stand-in"), [])
 
     def test_a_stopped_bench_does_not_call_its_job_silent(self):
         result = subprocess.run([sys.executable, "-c", STOPPED, SCRIPTS], env=environment(), capture_output=True, text=True,
-                                timeout=60, check=False)
+                                timeout=LIMIT_S, check=False)
         self.assertEqual(result.stdout, "0 8 None\n", result.stderr)
 
 
@@ -185,7 +185,7 @@ class Files(BenchCase):
         command = [tree if os.path.exists(tree) else self.stand_in(), "bench", "--memories", "allocate", "--hosts", HOSTS[0],
                    "--runs", "1", "--patterns", "pscw-pair", *arguments]
         return without_load(subprocess.run(command, env=environment(), text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                           timeout=60, check=False, **popen))
+                                           timeout=LIMIT_S, check=False, **popen))
 
     def test_link_to_nothing_is_written_through(self):
         os.symlink(self.path("there.json"), self.path("out.json"))

@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from bench_runs import SCRIPTS, BenchCase, bench
-from command import BUILD, HOSTS, LAUNCH, environment
+from command import BUILD, HOSTS, LAUNCH, LIMIT_S, environment
 
 import catalogue  # in SCRIPTS
 import measure  # in SCRIPTS
@@ -124,9 +124,9 @@ class Measuring(BenchCase):
     def test_programs_know_the_catalogue(self):
         rma = subprocess.run([LAUNCH, "--build", BUILD, "--host", HOSTS[0], "-n", "1", "--plain",
                               os.path.join(BUILD, "lib", "oriel", HOSTS[0], "rma"), "--list"],
-                             env=environment(), capture_output=True, text=True, timeout=60, check=True)
+                             env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=True)
         self.assertEqual(set(rma.stdout.split()), set(catalogue.PATTERNS))
-        raw = subprocess.run([os.path.join(SCRIPTS, "raw"), "--list"], capture_output=True, text=True, timeout=60, check=True)
+        raw = subprocess.run([os.path.join(SCRIPTS, "raw"), "--list"], capture_output=True, text=True, timeout=LIMIT_S, check=True)
         self.assertEqual(set(raw.stdout.split()), set(catalogue.RAW))
 
     def preloaded(self, library, *arguments):

@@ -13,7 +13,7 @@ import threading
 import time
 import unittest
 
-from command import BUILD, HERE, HOSTS, ORIEL, environment
+from command import BUILD, HERE, HOSTS, LIMIT_S, ORIEL, environment
 from bench_runs import SCRIPTS, BenchCase, bench
 
 CHECK = subprocess.run([os.path.join(os.path.dirname(os.path.dirname(HERE)), "scripts", "testnet"), "check"],
@@ -81,7 +81,7 @@ class Nodes(BenchCase):
                 time.sleep(0.05)
             time.sleep(1)
             job.send_signal(signal.SIGTERM)
-            _, errors = job.communicate(timeout=60)
+            _, errors = job.communicate(timeout=LIMIT_S)
         self.assertEqual(job.returncode, 130, errors)
         self.assertEqual(nets(), before)
         self.read_results()
@@ -118,7 +118,7 @@ class Refused(BenchCase):
             thread = threading.Thread(target=answer)
             thread.start()
             result = subprocess.run([os.path.join(BUILD, "lib", "oriel", "bench", "link"), "ask", "127.0.0.1",
-                                     str(listener.getsockname()[1]), "awake"], capture_output=True, timeout=60, check=False)
+                                     str(listener.getsockname()[1]), "awake"], capture_output=True, timeout=LIMIT_S, check=False)
             thread.join()
         self.assertEqual((result.returncode, result.stdout), (1, b""))
 

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import unittest
 
-from command import BUILD, Case, HERE, HOSTS, LAUNCH, ORIEL, SANITIZE, environment, liboriel, program, start
+from command import BUILD, HERE, HOSTS, LAUNCH, LIMIT_S, ORIEL, SANITIZE, Case, environment, liboriel, program, start
 
 SUMMARY = "oriel check: "
 RIGHT = r"\Aoriel check: no problems on 1 rank; local accesses were not watched \(compile with -fsanitize=thread\)\n\Z"
@@ -86,7 +86,7 @@ class Refusal(Case):
             log.write("precious\n")
             log.flush()
             job = subprocess.run([ORIEL, "check", "--json=/dev/stdout", target], stdout=log, stderr=subprocess.PIPE, text=True,
-                                 env=environment(), timeout=60, check=False)
+                                 env=environment(), timeout=LIMIT_S, check=False)
             self.assertEqual((job.returncode, job.stderr),
                              (2, "oriel: --json: /dev/stdout also receives the program's output; choose another file\n"))
             log.seek(0)
@@ -214,7 +214,7 @@ class Findings(Case):
         for host in HOSTS:
             with open(self.path("told"), "w+", encoding="utf-8") as output:
                 subprocess.run([ORIEL, "check", program(host, "mistaken"), "abort"], env=environment(), stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=output, timeout=60, check=False)
+                               stdout=subprocess.DEVNULL, stderr=output, timeout=LIMIT_S, check=False)
                 output.seek(0)
                 text = output.read()
             self.assertIn(SUMMARY + "1 problem (1 occurrence) on this node; the program ended without MPI_Finalize", text)
@@ -375,6 +375,7 @@ class Json(Case):
             job = self.found(host)
             self.assertEqual((job["format"], job["version"], job["host"], job["ranks"], job["complete"]),
                              ("oriel-check", 3, host, 1, True))
+            self.assertRegex(job["host_version"], {"mpich": r"^MPICH \d", "openmpi": r"^Open MPI v?\d"}[host])
             self.assertEqual(job["program"], os.path.realpath(program(host, "mistaken")))
             self.assertFalse(job["local_accesses_watched"])
             [finding] = job["findings"]
@@ -513,7 +514,7 @@ class Json(Case):
 class Helper(Case):
     """A persistent helper, found by a name that is visible to all processes of the node."""
 
-    QUESTION = struct.pack("<II", 0x4f724831, 0)  # zero addresses; the answer is the same
+    QUESTION = struct.pack("<II", 0x4f724832, 0)  # zero addresses; the answer is the same
     NOBODY = 65534
 
     def setUp(self):
@@ -548,7 +549,7 @@ class Helper(Case):
                 "except (BrokenPipeError, ConnectionResetError):\n"
                 "    print()\n")
         asked = subprocess.run(["/usr/bin/python3", "-c", code, str(user), self.name[1:], self.QUESTION.hex()],
-                               capture_output=True, text=True, timeout=60, check=True)
+                               capture_output=True, text=True, timeout=LIMIT_S, check=True)
         return bytes.fromhex(asked.stdout.strip())
 
     def test_another_user_gets_no_answer(self):

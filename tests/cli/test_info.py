@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import unittest
 
-from command import BUILD, Case, HERE, HOSTS, LAUNCH, ORIEL, SANITIZE, liboriel, program, start
+from command import BUILD, HERE, HOSTS, LAUNCH, LIMIT_S, ORIEL, SANITIZE, Case, liboriel, program, start
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
@@ -234,13 +234,13 @@ class Info(Case):
             for words in (["info"], ["run", "--counters"], ["check", "--rules"], ["check", "--explain", "C1"], ["--help"],
                           ["--version"], ["version"], ["help"], ["help", "ORIEL_SPIN"],
                           *([name, "--help"] for name in ("run", "check", "report", "top", "bench", "demo", "info"))):
-                result = subprocess.run([ORIEL, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+                result = subprocess.run([ORIEL, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
                 self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"), words)
 
     def test_closed_output_is_an_error(self):
         # rather than a file opened with that number
         for words in (["info"], ["info", "--json"], ["check", "--rules"], ["--version"], ["run", "--help"]):
-            result = subprocess.run([ORIEL, *words], stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+            result = subprocess.run([ORIEL, *words], stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False,
                                     preexec_fn=lambda: os.close(1))
             self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: Bad file descriptor\n"), words)
 

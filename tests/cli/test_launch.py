@@ -6,13 +6,13 @@ import subprocess
 import time
 import unittest
 
-from command import BUILD, Case, HOSTS, LAUNCH, environment
+from command import BUILD, HOSTS, LAUNCH, LIMIT_S, Case, environment
 
 
 
 def launch(host, *arguments):
     return subprocess.run([LAUNCH, "--build", BUILD, "--host", host, *arguments], env=environment(),
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
 
 class Launch(Case):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from command import BUILD, CC, Case, HERE, HOSTS, LAUNCH, ORIEL, SANITIZE, environment, liboriel, program, start
+from command import BUILD, CC, HERE, HOSTS, LAUNCH, LIMIT_S, ORIEL, SANITIZE, Case, environment, liboriel, program, start
 
 SONAMES = {"mpich": "libmpich.so.12", "openmpi": "libmpi.so.40"}
 LAUNCHER_VARIABLES = {"mpich": ["PMI_RANK", "PMI_FD", "MPI_LOCALNRANKS", "HYDI_CONTROL_FD"],
@@ -57,7 +57,7 @@ class RunCase(Case):
 
     def job_of_4(self, host, *command):
         job = subprocess.run([LAUNCH, "--build", BUILD, "--plain", "--host", host, "-n", "4", *command], env=environment(),
-                             capture_output=True, text=True, timeout=60, check=False)
+                             capture_output=True, text=True, timeout=LIMIT_S, check=False)
         self.assertNotEqual(job.returncode, 0)
         return job
 
@@ -151,7 +151,7 @@ class Host(RunCase):
     def test_found_from_the_real_launcher(self):
         for host in HOSTS:
             job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "printenv", "LD_PRELOAD"],
-                                 env=environment(), capture_output=True, text=True, timeout=60, check=False)
+                                 env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=False)
             self.assertEqual(job.stdout, (liboriel(host) + "\n") * 2, f"{host}: status {job.returncode}: {job.stderr}")
 
     def test_option_chooses_for_a_program_without_mpi(self):
@@ -195,7 +195,7 @@ class Start(RunCase):
         quiet = environment(UCX_VFS_ENABLE="n")
         for closed in (0, 1, 2):
             printed = self.path(f"closed-{closed}")
-            subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, printed], timeout=60, check=True, env=quiet,
+            subprocess.run([ORIEL, "run", "--host", HOSTS[0], "--", script, printed], timeout=LIMIT_S, check=True, env=quiet,
                            preexec_fn=lambda fd=closed: os.close(fd))
             self.assertEqual([fd for fd in (0, 1, 2) if os.path.exists(f"{printed}-{fd}")], [closed])
 
@@ -251,7 +251,7 @@ class Start(RunCase):
             self.skipTest("Open MPI 4 has no sessions, of which a program may have several")
         program_of_two = os.path.join(BUILD, "tests", "mpi", "mpich", "sessions")
         job = subprocess.run([LAUNCH, "--build", BUILD, "--host", "mpich", "-n", "2", program_of_two],
-                             env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=60, check=False)
+                             env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=LIMIT_S, check=False)
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertEqual(len(re.findall(r"(?m)^oriel: Oriel \S+ serves windows.*, on MPICH \S+; set: ORIEL_VERBOSE=1 ", job.stderr)), 1,
                          job.stderr)
@@ -263,7 +263,7 @@ class Start(RunCase):
         for before, child in (("true", "Oriel"), ("rm", "host")):
             job = subprocess.run([LAUNCH, "--build", tree, "--host", "openmpi", "-n", "1", "sh", "-c", f'{before} "$0"; exec "$@"',
                                   os.path.join(tree, "bin", "oriel"), program("openmpi", "spawner")],
-                                 env=environment(), capture_output=True, text=True, timeout=60, check=False)
+                                 env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=False)
             self.assertEqual((job.returncode, job.stdout), (0, f"child: {child}\n"), job.stderr)
 
     def test_libraries_are_constructed_once(self):
@@ -306,7 +306,7 @@ class Launcher(RunCase):
 
     def job(self, launcher, ranks, *command, **changes):
         return subprocess.run([LAUNCH, "--build", BUILD, "--host", launcher, "-n", str(ranks), "--plain", *command],
-                              env=environment(**changes), capture_output=True, text=True, timeout=60, check=False)
+                              env=environment(**changes), capture_output=True, text=True, timeout=LIMIT_S, check=False)
 
     def line(self, host, verb):
         title = {"mpich": "MPICH", "openmpi": "Open MPI"}
@@ -784,7 +784,7 @@ class Refusal(RunCase):
                 library = self.library(f"version-{version}.so", VERSION_SOURCE % (VERSIONS[host] % version))
                 job = subprocess.run([LAUNCH, "--build", BUILD, "--plain", "--host", host, "-n", "2", "--env",
                                       f"LD_PRELOAD={liboriel(host)}:{library}", program(host, "one_put")], env=environment(),
-                                     capture_output=True, text=True, timeout=60, check=False)
+                                     capture_output=True, text=True, timeout=LIMIT_S, check=False)
                 self.assertEqual(job.returncode, 0, job.stderr)
                 lines = [line for line in job.stderr.splitlines() if line.startswith("oriel: ")]
                 self.assertEqual(len(lines), 0 if is_tested else 1, job.stderr)

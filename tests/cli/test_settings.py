@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import unittest
 
-from command import BUILD, Case, HOSTS, LAUNCH, ORIEL, environment, program, start
+from command import BUILD, HOSTS, LAUNCH, LIMIT_S, ORIEL, Case, environment, program, start
 
 
 class Settings(Case):
@@ -91,7 +91,7 @@ class Settings(Case):
         path = self.file("here/oriel.conf", "ORIEL_SPIN = fast\nORIEL_SPINN = 1\nORIEL_VERBOSE = 1\n")
         for host in HOSTS:
             job = subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", program(host, "one_put")],
-                                 cwd=self.path("here"), env=environment(), capture_output=True, text=True, timeout=60, check=False)
+                                 cwd=self.path("here"), env=environment(), capture_output=True, text=True, timeout=LIMIT_S, check=False)
             self.assertEqual(job.returncode, 0, job.stderr)
             lines = [line for line in job.stderr.splitlines() if line.startswith("oriel: ")]
             self.assertEqual(len(lines), 4, job.stderr)

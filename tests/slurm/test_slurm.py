@@ -67,7 +67,10 @@ class Case(unittest.TestCase):
             output_of("scancel", number)
 
     def everything(self):
-        return own_jobs(), processes(), os.listdir("/dev/shm"), os.listdir(self.temporary), oriel_sockets()
+        """What may be left: nothing of Oriel's. Open MPI 5 leaves files of a job that fails in MPI_Init."""
+        files = [name for folder in ("/dev/shm", self.temporary) for name in os.listdir(folder)
+                 if not name.startswith(("sm_segment.", "ompi."))]
+        return own_jobs(), processes(), files, oriel_sockets()
 
     def nothing_is_left(self):
         until(lambda: self.everything() == self.before)
@@ -148,7 +151,8 @@ class Srun(Case):
         found = json.loads(read(path))
         self.assertEqual((found["host"], found["ranks"], found["missing_ranks"], found["early_ranks"]), (HOST, 4, [], []))
         (window,) = found["windows"]
-        self.assertEqual((window["name"], window["operations"]["put"]), ("ring", {"count": 4, "bytes": 16}))
+        put = window["operations"]["put"]
+        self.assertEqual((window["name"], put["count"], put["bytes"]), ("ring", 4, 16))
 
     def test_statistics_are_one_table(self):
         result = self.srun(4, ORIEL, "run", "--stats", RING)
@@ -165,7 +169,7 @@ class Srun(Case):
 
     def test_top_shows_the_job_on_the_node_and_as_a_step_of_it(self):
         _, number = self.start(3, ORIEL, "run")
-        line = r"(?m)^ +0 +\d+ .* waits in MPI_Win_fence of \"ring\" for rank 2\b"
+        line = r"(?m)^ +0 +\d+ .* waits in MPI_Win_fence of \"ring\".* for rank 2\b"
         self.assertRegex(self.run_command(ORIEL, "top", "--once").stdout, line)
         step = self.run_command("srun", "--overlap", "--jobid", number, "-n", "1", ORIEL, "top", "--once")
         self.assertRegex(step.stdout, line, step.stderr)
@@ -224,9 +228,15 @@ class Batch(Case):
         mpiexec = shutil.which(f"mpiexec.{HOST}") or "mpiexec"
         return (f"srun --mpi={LAUNCH}", f"{mpiexec} -n 4")
 
+    def needs(self, launch):
+        """Open MPI 5's launcher refuses the test's node in an allocation, with any program."""
+        if self.run_command("salloc", "--quiet", "-n", "4", *launch.split(), "true").returncode != 0:
+            self.skipTest(f"{launch} does not start the program true in an allocation")
+
     def test_a_script_s_job(self):
         for launch in self.launches():
             with self.subTest(launch=launch):
+                self.needs(launch)
                 self.submit(4, f"{launch} {ORIEL} run --stats=statistics.json --trace traces-$SLURM_JOB_ID {RING}",
                             options=["--wait"])
                 self.assertEqual(read(self.path("output")), "right: 4 ranks\n")
@@ -242,6 +252,7 @@ class Batch(Case):
     def test_a_cancelled_script(self):
         for launch in self.launches():
             with self.subTest(launch=launch):
+                self.needs(launch)
                 number = self.submit(4, f"{launch} {ORIEL} run --stats=statistics.json {RING} hang")
                 until(lambda: self.waiting_ranks() == [0, 1, 2])
                 self.assertEqual(self.waiting_ranks(), [0, 1, 2])

@@ -111,6 +111,7 @@ static struct oriel_helper_summary *helper_ask(const struct oriel_summary *summa
     oriel_finding_options(request);
     snprintf(request->version, sizeof request->version, "%s", ORIEL_VERSION);
     snprintf(request->host, sizeof request->host, "%s", oriel_host_name());
+    oriel_host_version(request->host_version, sizeof request->host_version);
     ssize_t len = readlink("/proc/self/exe", request->program, sizeof request->program - 1);
     request->program[len < 0 ? 0 : len] = '\0';
     request->ranks = (uint32_t)summary->ranks;
