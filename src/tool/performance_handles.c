@@ -57,10 +57,12 @@ static struct performance_session *session_find(MPI_T_pvar_session session)
 
 /* --- values --- */
 
+/* Nothing is counted in a forked child: there the counters remain those read last. */
 static void counters_read(struct performance_handle *handle)
 {
-    oriel_counter_sum(handle->variable->quantity, handle->variable->item, handle->window_id,
-                      handle->count, handle->counters);
+    if (!oriel_handle_in_child())
+        oriel_counter_sum(handle->variable->quantity, handle->variable->item, handle->window_id,
+                          handle->count, handle->counters);
 }
 
 static uint64_t value_of(const struct performance_handle *handle, uint32_t i)

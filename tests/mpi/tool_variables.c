@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { NAME_BYTES = 256, TEXT_BYTES = 4096, THREADS = 4, ROUNDS = 200, MOST = 4096 };
 
@@ -354,7 +356,7 @@ static void put_some(const struct window *window, int target, int times, int cou
     MPI_Win_unlock(target, window->win);
 }
 
-/* Puts until it is told to end, and counts its puts. */
+/* Puts until `ends` is true, and counts its puts. */
 struct putting_thread {
     pthread_t thread;
     MPI_Win win;
@@ -458,6 +460,13 @@ static void counts_are_the_programs(enum window_kind kind)
     CHECK_OK(MPI_T_pvar_read(session, targets, of_target));
     for (int i = 0; i < world_size; i++)
         CHECK_EQUAL(of_target[i], i == next ? 3 : 0);
+
+    pid_t child = fork();
+    if (child == 0)
+        _exit(MPI_T_pvar_read(session, puts[0], &value) == MPI_SUCCESS && value == 3 ? 0 : 1);
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0, "a child reads another value, or ends with %d", status);
 
     CHECK_OK(MPI_T_pvar_stop(session, puts[0]));
     put_some(&windows[0], next, 10, 1);

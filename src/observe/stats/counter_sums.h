@@ -29,7 +29,7 @@ static inline bool oriel_counter_is_by_rank(enum oriel_counter_quantity quantity
 
 /* Writes the sums since the process started: of the window with that id, or of all windows if it is
  * 0. item is the kind, path or cause. If n is above 1, the window has n ranks and sums has one
- * number for each, otherwise sums has one for all ranks. */
+ * number for each, otherwise sums has one for all ranks. Not in a forked child. */
 void oriel_counter_sum(enum oriel_counter_quantity quantity, unsigned item, uint64_t window_id,
                        uint32_t n, uint64_t *sums);
 

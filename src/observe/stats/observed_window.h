@@ -122,8 +122,8 @@ void oriel_observed_remove(MPI_Win win, struct oriel_observed *first);
 /* The offset of the newest record in the memory file; 0: none. */
 uint64_t oriel_records_newest(void);
 
-/* Calls visit for each record, the newest first, while no record is added. A forked child has
- * none. */
+/* Calls visit for each record, the newest first, while no record is added. Not in a forked child,
+ * which has no memory file. */
 void oriel_records_visit(void (*visit)(const struct oriel_window_record *record, void *context),
                          void *context);
 

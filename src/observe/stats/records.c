@@ -34,8 +34,6 @@ uint64_t oriel_records_newest(void)
 void oriel_records_visit(void (*visit)(const struct oriel_window_record *record, void *context),
                          void *context)
 {
-    if (oriel_handle_in_child())
-        return;
     pthread_mutex_lock(&mutex);
     for (uint64_t offset = newest; offset != 0;) {
         const struct oriel_window_record *record = (const void *)(oriel_file_base() + offset);
