@@ -679,6 +679,32 @@ static void wrong_arguments_are_refused(enum window_kind kind)
     window_free(&window);
 }
 
+/* They share a record. The last case, since the number of records does not shrink. */
+static void windows_beyond_the_limit_are_only_in_sums(enum window_kind kind)
+{
+    enum { LIMIT = 1000 };
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+    int count;
+    for (int i = 0; i < LIMIT; i++) {
+        struct window window = window_make(kind, 64, 8, MPI_COMM_SELF);
+        put_some(&window, 0, 1, 1);
+        window_free(&window);
+    }
+    struct window window = window_make(kind, 64, 8, MPI_COMM_SELF);
+    CHECK_OK(MPI_T_pvar_session_create(&session));
+    CHECK_CLASS(MPI_T_ERR_OUT_OF_HANDLES,
+                MPI_T_pvar_handle_alloc(session,
+                                        pvar_find("oriel_win_put_count", MPI_T_PVAR_CLASS_COUNTER),
+                                        &window.win, &handle, &count));
+    MPI_T_pvar_handle all =
+        handle_make(session, "oriel_put_count", MPI_T_PVAR_CLASS_COUNTER, NULL, 1);
+    put_some(&window, 0, 3, 1);
+    CHECK_EQUAL(value_read(session, all), 3);
+    CHECK_OK(MPI_T_pvar_session_free(&session));
+    window_free(&window);
+}
+
 /* ORIEL_PROMOTE=never was written before MPI_Init. */
 static void a_written_option_takes_effect(enum window_kind kind)
 {
@@ -709,6 +735,7 @@ int main(int argc, char **argv)
         CASE(threads_count_together, KIND_ALLOCATE, 1),
         CASE(handles_are_made_and_freed_at_random, KIND_ALLOCATE, 1),
         CASE(wrong_arguments_are_refused, KIND_ALLOCATE, 1),
+        CASE(windows_beyond_the_limit_are_only_in_sums, KIND_ALLOCATE, 1),
     };
     before_mpi();
     int status = harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
