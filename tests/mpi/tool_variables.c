@@ -598,8 +598,8 @@ static void counts_are_the_programs(enum window_kind kind)
     free(of_target);
 }
 
-/* Waiting has a cause and a rank. The last rank is late, unless another one is delayed as long: then
- * they try again. */
+/* Waiting has a cause and a rank. The last rank is late, unless another one is delayed as long:
+ * then they try again. */
 static void waiting_is_for_the_late_rank(enum window_kind kind)
 {
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
