@@ -7,6 +7,7 @@
 #include "api/banner.h"
 #include "api/spawn_env.h"
 #include "create/create.h"
+#include "observe/observe.h"
 
 #include <stdatomic.h>
 
@@ -23,6 +24,7 @@ ORIEL_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Se
         return code;
     atomic_fetch_add(&sessions, 1);
     oriel_banner_print();
+    oriel_observe_prepare(&oriel_api);
     return code;
 }
 

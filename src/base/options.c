@@ -395,6 +395,25 @@ const struct oriel_options *oriel_options(void)
     return &process_options;
 }
 
+/* The shown option at index; NULL after the last. */
+static const struct option_row *row_shown(size_t index)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].shown && index-- == 0)
+            return &rows[i];
+    return NULL;
+}
+
+bool oriel_options_set(size_t index, const char *text)
+{
+    const struct option_row *row = row_shown(index);
+    (void)oriel_options();
+    if (row == NULL || !value_parse(row, text, row_field(row, &process_options)))
+        return false;
+    process_options.origins[row - rows] = (struct oriel_option_origin){.is_set = true};
+    return true;
+}
+
 const struct oriel_settings *oriel_options_settings(void)
 {
     (void)oriel_options();
@@ -422,24 +441,31 @@ int oriel_options_warn_unknown(FILE *out)
     return unknown;
 }
 
+static uint64_t value_number(const struct option_row *row, const void *field)
+{
+    switch (row->kind) {
+    case KIND_bool: return *(const bool *)field;
+    case KIND_size: return *(const uint64_t *)field;
+    case KIND_string: return 0;
+    default: return (uint64_t) * (const int *)field;
+    }
+}
+
 bool oriel_option_describe(size_t index, const struct oriel_options *options,
                            struct oriel_option_description *out)
 {
-    for (size_t i = 0; i < ROWS; i++) {
-        if (!rows[i].shown || index-- != 0) {
-            continue;
-        }
-        out->name = rows[i].name;
-        out->kind = kind_names[rows[i].kind];
-        out->initial = rows[i].initial;
-        out->words = rows[i].words;
-        out->meaning = rows[i].meaning;
-        out->origin = options->origins[i];
-        const char *field = (const char *)options + rows[i].offset;
-        out->string =
-            rows[i].kind == KIND_string ? *(const char *const *)(const void *)field : NULL;
-        value_format(&rows[i], field, out->short_value, sizeof out->short_value);
-        return true;
-    }
-    return false;
+    const struct option_row *row = row_shown(index);
+    if (row == NULL)
+        return false;
+    const void *field = (const char *)options + row->offset;
+    out->name = row->name;
+    out->kind = kind_names[row->kind];
+    out->initial = row->initial;
+    out->words = row->words;
+    out->meaning = row->meaning;
+    out->origin = options->origins[row - rows];
+    out->string = row->kind == KIND_string ? *(const char *const *)field : NULL;
+    out->number = value_number(row, field);
+    value_format(row, field, out->short_value, sizeof out->short_value);
+    return true;
 }

@@ -1,6 +1,6 @@
 /* Owns the options: their names, descriptions and values in this process. The ORIEL_* variables and
- * the settings files are read once, at the first use; the values never change afterwards.
- * Thread-safe. */
+ * the settings files are read once, at the first use. Until MPI starts the program may change them
+ * (oriel_options_set); afterwards the values never change. Thread-safe, except for that. */
 #ifndef ORIEL_BASE_OPTIONS_H
 #define ORIEL_BASE_OPTIONS_H
 
@@ -59,6 +59,10 @@ const struct oriel_settings *oriel_options_settings(void);
  * library's does. */
 void oriel_options_leave_complaints(void);
 
+/* Sets the shown option at index, in this process, to a value as in the environment. Returns false
+ * if the option has no such value. */
+bool oriel_options_set(size_t index, const char *text);
+
 /* ORIEL_TIMEOUT in nanoseconds. */
 uint64_t oriel_timeout_ns(void);
 
@@ -83,6 +87,7 @@ struct oriel_option_description {
     struct oriel_option_origin origin;
     const char *string; /* the value of a string option; NULL if short_value holds the value */
     char short_value[32];
+    uint64_t number; /* the value; of a choice, the position of its word; 0 for a string */
 };
 
 static inline const char *oriel_option_value(const struct oriel_option_description *option)

@@ -10,13 +10,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 struct oriel_api oriel_observe_before;
-bool oriel_observe_threads;
+bool oriel_observe_threads = true;
+_Atomic bool oriel_observe_began_late;
 
 bool oriel_observe_gathers;
 
@@ -114,8 +116,50 @@ static bool attach_observe_stop(void)
     return is_attached;
 }
 
+/* --- the entries --- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static bool is_prepared;
+static bool is_observing;
+
+static void prepare_locked(const struct oriel_api *table)
+{
+    if (!is_prepared)
+        oriel_observe_before = *table;
+    is_prepared = true;
+}
+
+void oriel_observe_prepare(const struct oriel_api *table)
+{
+    pthread_mutex_lock(&mutex);
+    prepare_locked(table);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void entries_replace(struct oriel_api *table, bool is_late)
+{
+    pthread_mutex_lock(&mutex);
+    prepare_locked(table);
+    if (!is_observing) {
+        is_observing = true;
+        oriel_waiting_start();
+        oriel_observed_call_start();
+        atomic_store_explicit(&oriel_observe_began_late, is_late, memory_order_relaxed);
+        oriel_observe_operations(table);
+        oriel_observe_synchronisation(table);
+        oriel_observe_creation(table);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+void oriel_observe_count(struct oriel_api *table)
+{
+    entries_replace(table, true);
+}
+
 void oriel_observe_start(struct oriel_api *table)
 {
+    oriel_observe_prepare(table);
     const struct oriel_options *options = oriel_options();
     int rank = 0;
     int ranks = 1;
@@ -130,10 +174,5 @@ void oriel_observe_start(struct oriel_api *table)
     if (!oriel_observe_gathers && !options->watch && !oriel_tracing)
         return;
     oriel_observe_threads = oriel_host_has_threads();
-    oriel_observe_before = *table;
-    oriel_waiting_start();
-    oriel_observed_call_start();
-    oriel_observe_operations(table);
-    oriel_observe_synchronisation(table);
-    oriel_observe_creation(table);
+    entries_replace(table, false);
 }

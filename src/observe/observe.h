@@ -1,6 +1,11 @@
 /* Observation: statistics, traces, and reports of which rank waits for which. If ORIEL_STATS,
  * ORIEL_TRACE or ORIEL_WATCH request it, MPI_Init replaces entries of the api table by observing
- * ones. Each of these calls the previous entry. Other runs have no observation on their paths. */
+ * ones. Each of these calls the previous entry. A handle of a performance variable does the same
+ * later. Other runs have no observation on their paths.
+ *
+ * An entry may be replaced while other threads call it. A slot is one word: a call uses the
+ * previous entry or the observing one. The latter needs only data that is complete before the first
+ * window call of any thread: oriel_observe_prepare runs in MPI_Init and MPI_Session_init. */
 #ifndef ORIEL_OBSERVE_OBSERVE_H
 #define ORIEL_OBSERVE_OBSERVE_H
 
@@ -13,6 +18,17 @@
  * MPI_Finalize, while MPI still works, in a delete callback of MPI_COMM_SELF that runs before the
  * one that ends Oriel. There the statistics are gathered and written, and the trace ends. */
 void oriel_observe_start(struct oriel_api *table);
+
+/* Copies the table, which no observer has changed yet. Further calls have no effect. */
+void oriel_observe_prepare(const struct oriel_api *table);
+
+/* Counts from now on, at any time, without output at the end. A window that exists already is
+ * counted from its next call on. Further calls have no effect. */
+void oriel_observe_count(struct oriel_api *table);
+
+/* The id of a counted window's record and the number of its ranks. 0: there is no such window, it
+ * is not counted for want of memory, or it shares its record with others. Counting must be on. */
+uint64_t oriel_observe_window_id(MPI_Win win, uint32_t *n);
 
 /* Whether other processes spawned this one: it has its own MPI_COMM_WORLD, whose ranks must not
  * write the first world's files. */

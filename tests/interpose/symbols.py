@@ -46,7 +46,7 @@ OTHERS = {"liboriel_check.so": re.compile(r"P?MPI_[A-Z]|P?MPIX_\w+_create_errhan
 # Of hosts of some versions.
 NEWER = {f"{prefix}MPI_{name}" for prefix in ("", "P")
          for name in ("Session_init", "Session_finalize", "Request_get_status_all", "Request_get_status_any",
-                      "Request_get_status_some")}
+                      "Request_get_status_some", "T_category_get_events", "T_category_get_num_events")}
 
 
 def exported(library):

@@ -39,6 +39,26 @@ static MPI_Comm comm_of(MPI_Session session, const char *processes, const char *
     return comm;
 }
 
+/* try_window puts once. */
+static int try_counting(MPI_Comm comm)
+{
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle puts;
+    unsigned long long counted = 0;
+    int provided, index, count, wrong;
+    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS ||
+        MPI_T_pvar_get_index("oriel_put_count", MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS)
+        return 1;
+    MPI_T_pvar_session_create(&session);
+    MPI_T_pvar_handle_alloc(session, index, NULL, &puts, &count);
+    MPI_T_pvar_start(session, puts);
+    wrong = try_window(comm);
+    MPI_T_pvar_read(session, puts, &counted);
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+    return wrong + (counted != 1);
+}
+
 #if !defined(MPICH_NUMVERSION) || MPICH_NUMVERSION >= 40200000
 /* The leader of a freed window may destroy it in the next session. */
 static int try_sessions_in_turn(void)
@@ -72,6 +92,7 @@ int main(int argc, char **argv)
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &second);
     MPI_Session_finalize(&second);
     wrong += try_window(comm); /* the first lives on */
+    wrong += try_counting(comm);
     MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, comm);
     MPI_Comm_rank(comm, &rank);
     if (rank == 0)

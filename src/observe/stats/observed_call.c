@@ -5,7 +5,7 @@
 
 enum { CLOCKS_TRIED = 100 };
 
-static uint64_t clock_ns; /* between two readings */
+static _Atomic uint64_t clock_ns; /* between two readings */
 
 struct oriel_counted_site *oriel_observed_site_elsewhere(const struct oriel_observed *observed,
                                                          enum oriel_trace_kind kind,
@@ -33,7 +33,8 @@ void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_s
 {
     uint64_t waiting_ns = oriel_thread_waits.total_ns - call->waited_ns;
     uint64_t took_ns = call->begin_ns != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
-    uint64_t working_ns = took_ns > waiting_ns + clock_ns ? took_ns - waiting_ns - clock_ns : 0;
+    uint64_t spent_ns = waiting_ns + atomic_load_explicit(&clock_ns, memory_order_relaxed);
+    uint64_t working_ns = took_ns > spent_ns ? took_ns - spent_ns : 0;
     bool is_one_of_many = is_sampled && !oriel_tracing && call->site->count >= ORIEL_CALL_SAMPLE &&
                           working_ns < ORIEL_CALL_AT_ONCE_NS + bytes;
     count_times(call, working_ns * (is_one_of_many ? ORIEL_CALL_SAMPLE : 1) + waiting_ns,
@@ -52,10 +53,11 @@ void oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t 
 
 void oriel_observed_call_start(void)
 {
-    clock_ns = UINT64_MAX;
+    uint64_t least_ns = UINT64_MAX;
     for (int i = 0; i < CLOCKS_TRIED; i++) {
         uint64_t begin_ns = oriel_now_ns();
         uint64_t took_ns = oriel_now_ns() - begin_ns;
-        clock_ns = took_ns < clock_ns ? took_ns : clock_ns;
+        least_ns = took_ns < least_ns ? took_ns : least_ns;
     }
+    atomic_store_explicit(&clock_ns, least_ns, memory_order_relaxed);
 }

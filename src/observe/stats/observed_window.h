@@ -42,8 +42,11 @@ extern struct oriel_api oriel_observe_before __attribute__((visibility("hidden")
 /* Whether statistics are written at the end. */
 extern bool oriel_observe_gathers __attribute__((visibility("hidden")));
 
-/* Whether threads call concurrently. */
+/* Whether threads may call concurrently. MPI_Init clears it where observation starts there. */
 extern bool oriel_observe_threads __attribute__((visibility("hidden")));
+
+/* Whether windows may exist that are observed from their next call on. */
+extern _Atomic bool oriel_observe_began_late __attribute__((visibility("hidden")));
 
 /* This thread's current call, for its waits. */
 struct oriel_current_call {
@@ -118,6 +121,11 @@ void oriel_observed_remove(MPI_Win win, struct oriel_observed *first);
 
 /* The offset of the newest record in the memory file; 0: none. */
 uint64_t oriel_records_newest(void);
+
+/* Calls visit for each record, the newest first, while no record is added. Not in a forked child,
+ * which has no memory file. */
+void oriel_records_visit(void (*visit)(const struct oriel_window_record *record, void *context),
+                         void *context);
 
 /* --- trace_events.c --- */
 

@@ -13,6 +13,7 @@
 #include "window/host_objects.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,18 @@ static struct oriel_window_record *shared_record;
 uint64_t oriel_records_newest(void)
 {
     return newest;
+}
+
+void oriel_records_visit(void (*visit)(const struct oriel_window_record *record, void *context),
+                         void *context)
+{
+    pthread_mutex_lock(&mutex);
+    for (uint64_t offset = newest; offset != 0;) {
+        const struct oriel_window_record *record = (const void *)(oriel_file_base() + offset);
+        visit(record, context);
+        offset = record->next;
+    }
+    pthread_mutex_unlock(&mutex);
 }
 
 /* --- records --- */
@@ -117,16 +130,6 @@ static struct oriel_observed *observed_for_thread(struct oriel_observed *first)
     if (observed == NULL)
         observed = observed_add_thread(first, thread);
     pthread_mutex_unlock(&mutex);
-    return observed;
-}
-
-struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
-{
-    uint64_t generation = oriel_tls_cache_begin();
-    uint64_t key = (uint64_t)(uintptr_t)win;
-    struct oriel_observed *observed = observed_for_thread(oriel_hash_table_find(&table, key));
-    if (observed != NULL)
-        oriel_observed_recent = (struct oriel_observed_recent){generation, key, observed};
     return observed;
 }
 
@@ -220,18 +223,16 @@ static bool record_window(MPI_Win win, struct oriel_observed *observed, MPI_Grou
     return oriel_hash_table_set(&table, (uint64_t)(uintptr_t)win, observed);
 }
 
-struct oriel_observed *oriel_observed_add(MPI_Win win,
-                                          const struct oriel_observed_creation *creation)
+/* Frees the group. */
+static struct oriel_observed *observed_add(MPI_Win win, MPI_Group group,
+                                           const struct oriel_observed_creation *creation)
 {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
     const struct oriel_host_calls *host = oriel_host();
     int n = 0;
     int rank = 0;
-    MPI_Group group = MPI_GROUP_NULL;
-    if (host->Comm_size(creation->comm, &n) != MPI_SUCCESS ||
-        host->Comm_rank(creation->comm, &rank) != MPI_SUCCESS ||
-        host->Comm_group(creation->comm, &group) != MPI_SUCCESS)
-        return NULL;
+    host->Group_size(group, &n);
+    host->Group_rank(group, &rank);
     struct oriel_observed *observed = observed_create(oriel_handle_find(win), n);
     if (!record_window(win, observed, group, rank, creation)) {
         free(observed);
@@ -242,6 +243,79 @@ struct oriel_observed *oriel_observed_add(MPI_Win win,
     host->Group_free(&group);
     return observed;
 }
+
+struct oriel_observed *oriel_observed_add(MPI_Win win,
+                                          const struct oriel_observed_creation *creation)
+{
+    MPI_Group group;
+    return oriel_host()->Comm_group(creation->comm, &group) == MPI_SUCCESS
+               ? observed_add(win, group, creation)
+               : NULL;
+}
+
+/* --- windows that existed before observation started --- */
+
+static struct oriel_observed *observed_add_existing(MPI_Win win)
+{
+    const struct oriel_host_calls *host = oriel_host();
+    const struct oriel_window *window = oriel_handle_find(win);
+    struct oriel_observed_creation creation = {.disp_unit = 1};
+    MPI_Group group;
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int name_bytes;
+    if (window != NULL) {
+        creation.flavour = window->flavour;
+        creation.size_bytes = window->targets[window->rank].size_bytes;
+        creation.disp_unit = window->targets[window->rank].disp_unit;
+    }
+    /* excludes no rank, so the result is a duplicate */
+    int code = window != NULL ? host->Group_excl(window->host->group, 0, NULL, &group)
+                              : host->Win_get_group(win, &group);
+    struct oriel_observed *observed =
+        code == MPI_SUCCESS ? observed_add(win, group, &creation) : NULL;
+    if (observed != NULL && observed->record->shared_by == 0 &&
+        host->Win_get_name(win, name, &name_bytes) == MPI_SUCCESS)
+        snprintf(observed->record->name, ORIEL_RECORD_NAME, "%.*s", ORIEL_RECORD_NAME - 1, name);
+    return observed;
+}
+
+/* Several threads may use the window for the first time. */
+static struct oriel_observed *observed_find_existing(MPI_Win win)
+{
+    static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+    if (oriel_handle_find(win) == NULL && oriel_handle_forwarded(win) == NULL)
+        return NULL;
+    pthread_mutex_lock(&adding);
+    struct oriel_observed *observed = oriel_hash_table_find(&table, (uint64_t)(uintptr_t)win);
+    if (observed == NULL)
+        observed = observed_add_existing(win);
+    pthread_mutex_unlock(&adding);
+    return observed;
+}
+
+struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
+{
+    uint64_t generation = oriel_tls_cache_begin();
+    uint64_t key = (uint64_t)(uintptr_t)win;
+    struct oriel_observed *first = oriel_hash_table_find(&table, key);
+    if (first == NULL && atomic_load_explicit(&oriel_observe_began_late, memory_order_relaxed))
+        first = observed_find_existing(win);
+    struct oriel_observed *observed = observed_for_thread(first);
+    if (observed != NULL)
+        oriel_observed_recent = (struct oriel_observed_recent){generation, key, observed};
+    return observed;
+}
+
+uint64_t oriel_observe_window_id(MPI_Win win, uint32_t *n)
+{
+    const struct oriel_observed *observed = oriel_observed_find(win);
+    if (observed == NULL || observed->record->shared_by != 0)
+        return 0;
+    *n = observed->n;
+    return observed->record->window_id;
+}
+
+/* --- their end --- */
 
 static void observed_free(struct oriel_observed *observed)
 {

@@ -221,16 +221,48 @@ static void described_values_are_those_in_effect(void **state)
     struct oriel_option_description option = describe_with("ORIEL_RESERVE", "65536K");
     assert_string_equal(oriel_option_value(&option), "64M");
     assert_true(option.origin.is_set);
+    assert_int_equal(option.number, 64 << 20);
     option = describe_with("ORIEL_RESERVE", "1025");
     assert_string_equal(oriel_option_value(&option), "1025");
     option = describe_with("ORIEL_CMA", "never");
     assert_string_equal(oriel_option_value(&option), "never");
+    assert_int_equal(option.number, ORIEL_CMA_NEVER);
+    option = describe_with("ORIEL_BYPASS", "yes");
+    assert_int_equal(option.number, 1);
     option = describe_with("ORIEL_SPIN", "x");
     assert_string_equal(oriel_option_value(&option), "2000");
+    assert_int_equal(option.number, 2000);
     assert_false(option.origin.is_set);
     option = describe_with("ORIEL_TIMEOUT", "0");
     assert_string_equal(oriel_option_value(&option), "30");
     assert_false(option.origin.is_set);
+}
+
+static size_t option_position(const char *name)
+{
+    struct oriel_option_description option;
+    size_t at = 0;
+    while (oriel_option_describe(at, oriel_options(), &option) && strcmp(option.name, name) != 0)
+        at++;
+    return at;
+}
+
+static void options_are_set_while_the_process_runs(void **state)
+{
+    (void)state;
+    struct oriel_option_description option;
+    size_t trace = option_position("ORIEL_TRACE");
+    size_t limit = option_position("ORIEL_TRACE_LIMIT");
+    assert_true(oriel_options_set(trace, "folder"));
+    assert_string_equal(oriel_options()->trace, "folder");
+    assert_true(oriel_option_describe(trace, oriel_options(), &option));
+    assert_true(option.origin.is_set && option.origin.file == NULL);
+    assert_true(oriel_options_set(trace, ""));
+    assert_null(oriel_options()->trace);
+    assert_true(oriel_options_set(limit, "4K"));
+    assert_false(oriel_options_set(limit, "4X"));
+    assert_int_equal(oriel_options()->trace_limit_bytes, 4096);
+    assert_false(oriel_options_set(ORIEL_OPTIONS, "1"));
 }
 
 static void described_texts_are_complete(void **state)
@@ -313,6 +345,7 @@ int main(void)
         cmocka_unit_test(no_complaints_without_a_file),
         cmocka_unit_test(every_shown_row_is_described),
         cmocka_unit_test(described_values_are_those_in_effect),
+        cmocka_unit_test(options_are_set_while_the_process_runs),
         cmocka_unit_test(described_texts_are_complete),
         cmocka_unit_test(unknown_variables_are_named_with_the_similar_one),
     };
