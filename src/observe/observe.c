@@ -1,6 +1,8 @@
 /* Starts and ends observation: the options that request it, the replacement of table entries, and
  * the output at the end. Not thread-safe, since MPI starts and ends once. */
 #include "observe/stats/observed_call.h"
+#include "observe/stats/pause.h"
+#include "observe/stats/program_region.h"
 #include "observe/stats/site_places.h"
 
 #include "base/log.h"
@@ -95,6 +97,8 @@ static int observe_stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)value;
     (void)extra;
     uint64_t ran_ns = oriel_now_ns() - begin_ns;
+    oriel_program_regions_stop();
+    oriel_observation_stop();
     if (oriel_tracing)
         oriel_site_places_resolve();
     oriel_trace_stop();
@@ -133,7 +137,9 @@ void oriel_observe_start(struct oriel_api *table)
     oriel_observe_before = *table;
     oriel_waiting_start();
     oriel_observed_call_start();
+    oriel_program_regions_start();
     oriel_observe_operations(table);
     oriel_observe_synchronisation(table);
     oriel_observe_creation(table);
+    oriel_observe_levels(table);
 }
