@@ -66,7 +66,8 @@ class Summary(Known):
         file.close(100, dropped=1113)
         result = self.report(self.traces)
         self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+ % of all\), by ranks 1: the writer was too slow")
-        self.assertIn(" % waiting (without 1,113 dropped events); nothing stands out\n", result.stdout)
+        self.assertRegex(result.stdout, r" % waiting; nothing stands out\n        1,113 events \(\d+ %\) were dropped, because the disk was "
+                         r"too slow or ORIEL_TRACE_LIMIT was reached, and are in no figure: --trace-filter or --trace-sample 10 trace less\.\n")
         self.assertIn("  ranks that did not reach MPI_Finalize: 2\n", result.stdout)
 
 
