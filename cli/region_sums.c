@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/siphash.h"
 #include "cli/cli.h"
 #include "cli/figures.h"
 #include "cli/json.h"
@@ -11,19 +12,27 @@
 
 enum { REGIONS_SHOWN = 20 };
 
+void oriel_region_sums_open(struct oriel_region_sums *sums)
+{
+    *sums = (struct oriel_region_sums){.known = ORIEL_HASH_TABLE_INIT};
+}
+
 void oriel_region_sums_add(struct oriel_region_sums *sums, const struct oriel_region_sum *more)
 {
+    static const uint64_t key[2] = {3, 4};
     struct oriel_region_sum clean = *more;
-    size_t at = 0;
     oriel_trace_text_clean(clean.name, sizeof clean.name);
-    while (at < sums->count && strcmp(sums->list[at].name, clean.name) != 0)
-        at++;
-    if (at == sums->count) {
-        sums->list = oriel_alloc_checked(reallocarray(sums->list, at + 1, sizeof *sums->list));
+    uint64_t digest = oriel_siphash(key, clean.name, strlen(clean.name));
+    uintptr_t index = (uintptr_t)oriel_hash_table_find(&sums->known, digest);
+    if (index == 0) {
+        sums->list =
+            oriel_alloc_checked(reallocarray(sums->list, sums->count + 1, sizeof *sums->list));
         sums->list[sums->count++] = clean;
+        if (!oriel_hash_table_set(&sums->known, digest, (void *)(uintptr_t)sums->count))
+            oriel_die("out of memory");
         return;
     }
-    struct oriel_region_sum *sum = &sums->list[at];
+    struct oriel_region_sum *sum = &sums->list[index - 1];
     sum->count += clean.count;
     sum->time_ns += clean.time_ns;
     sum->calls_ns += clean.calls_ns;
@@ -53,6 +62,7 @@ void oriel_region_sums_finish(struct oriel_region_sums *sums)
 
 void oriel_region_sums_close(struct oriel_region_sums *sums)
 {
+    oriel_hash_table_close(&sums->known);
     free(sums->list);
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/hash_table.h"
 #include "observe/stats/process_record.h"
 
 struct oriel_region_sum {
@@ -17,13 +18,16 @@ struct oriel_region_sum {
 struct oriel_region_sums {
     struct oriel_region_sum *list;
     size_t count;
+    struct oriel_hash_table known; /* from a digest of a name to its index, plus 1 */
 };
+
+void oriel_region_sums_open(struct oriel_region_sums *sums);
 
 /* Adds to the row of the name, which it cleans of control characters. */
 void oriel_region_sums_add(struct oriel_region_sums *sums, const struct oriel_region_sum *more);
 
-/* Sorts the list, the most time first. Times in calls are estimates, and are bounded by the
- * region's. */
+/* After the last one: sorts the list, the most time first. Times in calls are estimates, and are
+ * bounded by the region's. */
 void oriel_region_sums_finish(struct oriel_region_sums *sums);
 
 void oriel_region_sums_close(struct oriel_region_sums *sums);

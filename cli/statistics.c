@@ -295,6 +295,7 @@ bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_jo
     *out = (struct oriel_job_sum){
         .head = head, .has_reported = zeroed_alloc((size_t)head->ranks, sizeof *out->has_reported)};
     oriel_site_sums_open(&out->sites);
+    oriel_region_sums_open(&out->regions);
     bool is_whole = true;
     for (uint32_t i = 0; i < head->parts && is_whole; i++)
         is_whole = add_part(out, &at, end);

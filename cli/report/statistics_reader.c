@@ -262,6 +262,7 @@ bool oriel_reported_run_of_file(const char *path, json_t *file, FILE *complaints
     ranks_mark(json_object_get(file, "early_ranks"), ORIEL_REPORTED_EARLY, out);
     json_array_foreach(json_object_get(file, "windows"), i, window) window_read(window, &out->sum);
     oriel_site_sums_open(&out->sum.sites);
+    oriel_region_sums_open(&out->sum.regions);
     json_array_foreach(json_object_get(file, "sites"), i, site) site_read(site, &out->sum);
     oriel_site_sums_finish(&out->sum.sites);
     regions_read(json_object_get(file, "regions"), &out->sum.regions);

@@ -196,7 +196,7 @@ static bool parse_region(const struct walk *walk, struct oriel_trace_parsed *out
     if (walk->block.len_bytes != sizeof region)
         return false;
     memcpy(&region, walk->payload, sizeof region);
-    if (region.number >= ORIEL_TRACE_REGIONS_MOST)
+    if (region.number >= ORIEL_REGIONS_MOST)
         return false;
     if (region.number >= out->regions_count) {
         uint32_t count = region.number + 1;

@@ -4,6 +4,7 @@
 #define ORIEL_CLI_REPORT_TRACE_READER_H
 
 #include "base/code_address.h"
+#include "observe/stats/process_record.h"
 #include "observe/stats/record.h"
 #include "observe/trace/trace_format.h"
 
@@ -11,7 +12,6 @@
 #include <stddef.h>
 
 enum {
-    ORIEL_TRACE_REGIONS_MOST = 1 << 12,
     ORIEL_TRACE_WINDOWS_MOST = 1 << 16,
     ORIEL_TRACE_SITES_MOST = 1 << 12,
     ORIEL_TRACE_RANKS_MOST = 1 << 20

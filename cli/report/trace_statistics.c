@@ -168,6 +168,7 @@ void oriel_reported_run_of_traces(const char *path, struct oriel_traces *traces,
     out->traces = traces;
     head_fill(traces, out);
     oriel_site_sums_open(&out->sum.sites);
+    oriel_region_sums_open(&out->sum.regions);
 }
 
 void oriel_reported_run_sum(struct oriel_reported_run *run)

@@ -141,7 +141,8 @@ class Manual(unittest.TestCase):
     def test_headers_and_pages_agree_on_oriels_names(self):
         declared = re.findall(r"\b(oriel_\w+)\(", read("include", "oriel", "oriel.h"))
         for name in declared:
-            self.assertIn(f"{name}()", shown(f"{name}.3").replace("(void)", "()"))
+            [page] = [page for page in PAGES if re.search(rf"^\.Nm {name}( ,)?$", read(page), re.M)]
+            self.assertIn(f"{name}()", shown(os.path.basename(page)).replace("(void)", "()"))
 
 
 if __name__ == "__main__":

@@ -123,7 +123,7 @@ class Bad(Known):
 
     def test_other_version(self):
         self.spoil("rank-3.oriel", lambda content: content[:8] + struct.pack("<I", 1) + content[12:])
-        self.expect(r"rank-3\.oriel has version 1 of the format; this command reads version 2\n", 3)
+        self.expect(r"rank-3\.oriel has version 1 of the format; this command reads versions 2 to 3\n", 3)
 
     def test_other_run(self):
         other = self.path("other")

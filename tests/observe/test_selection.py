@@ -170,6 +170,28 @@ class Selections(Case):
                 self.assertEqual(len(within), mark.operations)
                 self.assertEqual(sum(event.bytes for event in within), mark.bytes)
 
+    def test_files_have_all_that_was_counted(self):
+        for action, text in (("regions", "  exchange\n"), ("pause", "MPI_Pcontrol paused 2 of 2 ranks")):
+            found, _ = self.counted(action)
+            again = run(ORIEL, "report", self.file, "--json")
+            for key in ("regions", "paused_ns", "paused_ranks"):
+                self.assertEqual(json.loads(again.stdout)[key], found[key])
+            self.assertIn(text, run(ORIEL, "report", self.file).stdout)
+
+    def test_comparisons_name_what_is_missing(self):
+        self.counted("pause")
+        found, _ = self.traced("mix", ORIEL_TRACE_FILTER="rank=0", ORIEL_TRACE_SAMPLE="100")
+        notes = json.loads(run(ORIEL, "report", self.file, self.traces, "--json").stdout)["notes"]
+        for note in ("the first run: MPI_Pcontrol paused 2 of 2 ranks, which have no figures then",
+                     'the second run: only calls that --trace-filter "rank=0" selects were traced',
+                     "the second run: one in 100 operations was traced, so their figures are estimates"):
+            self.assertIn(note, notes)
+        with open(self.path("again.json"), "w", encoding="utf-8") as file:
+            json.dump(found, file)
+        again = json.loads(run(ORIEL, "report", self.path("again.json"), "--json").stdout)
+        for key in ("trace_filter", "trace_sample", "estimated", "events", "dropped_events"):
+            self.assertEqual(again[key], found[key])
+
     def test_regions_are_slices_of_their_thread(self):
         self.traced("regions")
         self.report("--perfetto", self.path("events.json"))

@@ -11,6 +11,7 @@
 #include "observe/stats/process_record.h"
 #include "observe/trace/trace_regions.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +72,10 @@ static void region_name_copy(const char *name, const char *call, char out[ORIEL_
     }
     bool is_cut = len == ORIEL_REGION_NAME;
     len -= is_cut;
+    memcpy(out, name, len);
     for (size_t i = 0; i < len; i++)
-        out[i] = (unsigned char)name[i] < ' ' || name[i] == '\177' ? '?' : name[i];
+        if (iscntrl((unsigned char)name[i]))
+            out[i] = '?';
     out[len] = '\0';
     if (is_cut)
         WARN_ONCE("%s: the name of a region has more than %d bytes, and is cut off: \"%s\"", call,
