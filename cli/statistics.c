@@ -238,14 +238,33 @@ static void add_places(struct oriel_job_sum *job, const struct oriel_code_addres
         out->indices[i + 1] = oriel_site_sums_place(&job->sites, &places[i]);
 }
 
+static void add_regions(struct oriel_job_sum *job, const struct oriel_counted_region *regions,
+                        uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct oriel_region_sum sum = {.count = regions[i].count,
+                                       .time_ns = regions[i].time_ns,
+                                       .calls_ns = regions[i].calls_ns,
+                                       .waiting_ns = regions[i].waiting_ns,
+                                       .operations = regions[i].operations,
+                                       .bytes = regions[i].bytes};
+        memcpy(sum.name, regions[i].name, sizeof sum.name);
+        oriel_region_sums_add(&job->regions, &sum);
+    }
+}
+
 static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
 {
     const struct oriel_merged_records *part = (const struct oriel_merged_records *)*at;
     if ((size_t)(end - *at) < sizeof *part || part->magic != ORIEL_MERGED_MAGIC ||
         part->len_bytes > (size_t)(end - *at) - sizeof *part || part->world_rank < 0 ||
         part->world_rank >= job->head->ranks || part->places > ORIEL_PLACES_MOST ||
-        part->len_bytes < part->places * sizeof(struct oriel_code_address))
+        part->regions > ORIEL_REGIONS_MOST ||
+        part->len_bytes < part->places * sizeof(struct oriel_code_address) +
+                              part->regions * sizeof(struct oriel_counted_region))
         return false;
+    job->paused_ns += part->paused_ns;
+    job->paused_ranks += part->paused_ns > 0;
     job->has_reported[part->world_rank] =
         part->is_early ? ORIEL_REPORTED_EARLY : ORIEL_REPORTED_ALL;
     *at += sizeof *part;
@@ -253,6 +272,8 @@ static bool add_part(struct oriel_job_sum *job, char **at, const char *end)
     struct rank_places places;
     add_places(job, (const struct oriel_code_address *)*at, part->places, &places);
     *at += part->places * sizeof(struct oriel_code_address);
+    add_regions(job, (const struct oriel_counted_region *)*at, part->regions);
+    *at += part->regions * sizeof(struct oriel_counted_region);
     for (uint32_t i = 0; i < part->windows; i++) {
         struct window_part window_part;
         if (!next_window(at, part_end, &window_part))
@@ -274,6 +295,7 @@ bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_jo
     *out = (struct oriel_job_sum){
         .head = head, .has_reported = zeroed_alloc((size_t)head->ranks, sizeof *out->has_reported)};
     oriel_site_sums_open(&out->sites);
+    oriel_region_sums_open(&out->regions);
     bool is_whole = true;
     for (uint32_t i = 0; i < head->parts && is_whole; i++)
         is_whole = add_part(out, &at, end);
@@ -283,6 +305,7 @@ bool oriel_statistics_add(const void *request, size_t len_bytes, struct oriel_jo
     }
     oriel_dwarf_lookup(out->sites.places, out->sites.places_count);
     oriel_site_sums_finish(&out->sites);
+    oriel_region_sums_finish(&out->regions);
     for (size_t i = 0; i < out->windows_count; i++)
         oriel_code_address_text(&out->sites.places[out->windows[i].place], out->windows[i].site);
     return true;
@@ -295,6 +318,7 @@ void oriel_statistics_free(struct oriel_job_sum *job)
         free(job->windows[i].row);
     }
     oriel_site_sums_close(&job->sites);
+    oriel_region_sums_close(&job->regions);
     tdestroy(job->window_tree, free);
     free(job->windows);
     free(job->has_reported);

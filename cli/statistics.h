@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "cli/region_sums.h"
 #include "cli/site_sums.h"
 #include "observe/stats/merged_records.h"
 
@@ -67,11 +68,18 @@ enum oriel_reported_state { ORIEL_REPORTED_NOTHING, ORIEL_REPORTED_EARLY, ORIEL_
 struct oriel_job_sum {
     const struct oriel_statistics_head *head;
     bool is_traced;
-    uint64_t dropped;      /* events of a traced run that are missing in the sums */
+    uint64_t events;    /* of a traced run: that were read */
+    uint64_t dropped;   /* events of a traced run that are missing in the sums */
+    const char *filter; /* of a traced run: the only calls in the sums; NULL or "": all */
+    /* of a traced run: each traced operation stands for this number of operations */
+    uint32_t sample;
+    uint64_t paused_ns;    /* of all ranks together: not observed, by MPI_Pcontrol */
+    int32_t paused_ranks;  /* that paused */
     uint8_t *has_reported; /* head->ranks values of enum oriel_reported_state */
     struct oriel_window_sum *windows;
     size_t windows_count;
     struct oriel_site_sums sites;
+    struct oriel_region_sums regions;
     void *window_tree; /* a tree for statistics.c, from window to index */
 };
 

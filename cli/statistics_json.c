@@ -167,8 +167,17 @@ json_t *oriel_statistics_json(const struct oriel_job_sum *job)
         oriel_json_text(head->program, sizeof head->program), "ranks", (int)head->ranks, "ran_ns",
         count_json(head->ran_ns), "verdict", oriel_verdict_json(job), "missing_ranks", missing,
         "early_ranks", early, "windows", windows, "sites", sites_json(&job->sites)));
-    if (job->is_traced)
+    oriel_json_set(object, "regions", oriel_region_sums_json(&job->regions));
+    oriel_json_set(object, "paused_ns", count_json(job->paused_ns));
+    oriel_json_set(object, "paused_ranks", count_json((uint64_t)job->paused_ranks));
+    if (job->is_traced) {
+        const char *filter = job->filter == NULL ? "" : job->filter;
+        oriel_json_set(object, "events", count_json(job->events));
         oriel_json_set(object, "dropped_events", count_json(job->dropped));
+        oriel_json_set(object, "trace_filter", text_json(filter));
+        oriel_json_set(object, "trace_sample", count_json(job->sample > 1 ? job->sample : 1));
+        oriel_json_set(object, "estimated", json_boolean(job->sample > 1));
+    }
     return object;
 }
 

@@ -284,13 +284,14 @@ void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
     print_ranks(out, job, ORIEL_REPORTED_EARLY,
                 "oriel: not all ranks reached MPI_Finalize within 10 s: statistics so far of rank ",
                 "\n");
-    if (job->windows_count > 0)
+    if (job->windows_count > 0 || job->paused_ns > 0)
         oriel_verdict_print(job, out);
     for (size_t i = 0; i < job->windows_count && i < WINDOWS_SHOWN; i++)
         print_window(out, job, i + 1);
     if (job->windows_count > WINDOWS_SHOWN)
         fprintf(out, "oriel: %zu more windows; ORIEL_STATS=FILE.json has all\n",
                 job->windows_count - WINDOWS_SHOWN);
+    oriel_region_sums_print(&job->regions, out);
     print_sites(out, job);
     if (job->windows_count == 0)
         fprintf(out, "oriel: the program created no windows\n");

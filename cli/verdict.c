@@ -359,15 +359,77 @@ static bool busy_target(const struct oriel_window_groups *groups, struct oriel_d
     return true;
 }
 
+/* compares: kinds of calls, so a trace of some kinds has no answer */
 static const struct {
     const char *name;
     bool (*find)(const struct oriel_window_groups *groups, struct oriel_diagnosis *out);
+    bool compares;
 } diagnoses[] = {
-    {"late_rank", late_rank},           {"lock_contention", lock_contention},
-    {"slow_path", slow_path},           {"tiny_operations", tiny_operations},
-    {"create_in_loop", create_in_loop}, {"flush_after_each", flush_after_each},
-    {"busy_target", busy_target},
+    {"late_rank", late_rank, false},           {"lock_contention", lock_contention, false},
+    {"slow_path", slow_path, false},           {"tiny_operations", tiny_operations, true},
+    {"create_in_loop", create_in_loop, false}, {"flush_after_each", flush_after_each, true},
+    {"busy_target", busy_target, false},
 };
+
+/* --- notes --- */
+
+static bool is_filtered(const struct oriel_job_sum *job)
+{
+    return job->filter != NULL && job->filter[0] != '\0';
+}
+
+/* Whether the trace has only some kinds of calls (observe/trace/trace_filter.h). */
+static bool has_some_kinds(const struct oriel_job_sum *job)
+{
+    return is_filtered(job) &&
+           (strncmp(job->filter, "call=", 5) == 0 || strstr(job->filter, ";call=") != NULL);
+}
+
+static char *note_begin(struct oriel_verdict *verdict)
+{
+    return verdict->notes[verdict->notes_count++];
+}
+
+static void note_pauses(const struct oriel_job_sum *job, struct oriel_verdict *out)
+{
+    char paused[ORIEL_FIGURE], ran[ORIEL_FIGURE];
+    if (job->paused_ns == 0)
+        return;
+    uint64_t ranks = job->paused_ranks > 0 ? (uint64_t)job->paused_ranks : 1;
+    say(note_begin(out),
+        "MPI_Pcontrol paused %d of %d ranks, for %s of %s on average: all figures are those of the "
+        "rest",
+        (int)job->paused_ranks, (int)job->head->ranks,
+        oriel_time_text(paused, job->paused_ns / ranks), oriel_time_text(ran, job->head->ran_ns));
+}
+
+static void note_losses(const struct oriel_job_sum *job, struct oriel_verdict *out)
+{
+    char count[ORIEL_FIGURE], share[ORIEL_FIGURE];
+    if (job->dropped == 0)
+        return;
+    char *note = note_begin(out);
+    say(note, "%s events ", oriel_count_text(count, job->dropped));
+    say(note,
+        "(%s) were dropped, because the disk was too slow or ORIEL_TRACE_LIMIT was reached, "
+        "and are in no figure: --trace-filter or --trace-sample 10 trace less",
+        oriel_share_text(share, job->dropped, job->events + job->dropped));
+}
+
+static void notes_make(const struct oriel_job_sum *job, struct oriel_verdict *out)
+{
+    char count[ORIEL_FIGURE];
+    note_pauses(job, out);
+    if (is_filtered(job))
+        say(note_begin(out), "Only calls that --trace-filter \"%s\" selects were traced",
+            job->filter);
+    if (job->sample > 1)
+        say(note_begin(out),
+            "One in %s operations was traced (--trace-sample): counts, bytes and times of "
+            "operations are estimates",
+            oriel_count_text(count, job->sample));
+    note_losses(job, out);
+}
 
 /* --- the verdict --- */
 
@@ -385,7 +447,8 @@ static void group_diagnose(const struct oriel_window_groups *groups, struct orie
                                         .window = groups->now.first,
                                         .windows = groups->now.windows,
                                         .rank = -1};
-        if (diagnoses[i].find(groups, &found) && found.cost_ns >= COST_MS * UINT64_C(1000000) &&
+        if ((!diagnoses[i].compares || !has_some_kinds(groups->job)) &&
+            diagnoses[i].find(groups, &found) && found.cost_ns >= COST_MS * UINT64_C(1000000) &&
             100 * (double)found.cost_ns >= COST_PERCENT * (double)verdict->all_ns)
             diagnosis_add(verdict, &found);
     }
@@ -403,9 +466,12 @@ static int compare_costs(const void *left, const void *right)
 void oriel_verdict_make(const struct oriel_job_sum *job, struct oriel_verdict *out)
 {
     struct oriel_window_groups groups;
-    *out = (struct oriel_verdict){.dropped = job->dropped,
-                                  .ran_ns = job->head->ran_ns,
-                                  .all_ns = job->head->ran_ns * ranks_reported(job)};
+    uint64_t ranks = ranks_reported(job);
+    uint64_t all_ns = job->head->ran_ns * ranks;
+    memset(out, 0, sizeof *out);
+    out->all_ns = all_ns > job->paused_ns ? all_ns - job->paused_ns : 0;
+    out->ran_ns = ranks > 0 ? out->all_ns / ranks : 0;
+    notes_make(job, out);
     for (size_t i = 0; i < job->sites.count; i++) {
         out->calls_ns += job->sites.list[i].time_ns;
         out->waiting_ns += job->sites.list[i].waiting_ns;

@@ -6,7 +6,7 @@
 
 #include "cli/statistics.h"
 
-enum { ORIEL_VERDICT_TEXT = 512 };
+enum { ORIEL_VERDICT_TEXT = 768, ORIEL_VERDICT_NOTES = 4 };
 
 /* What costs time, in one place. Texts are sentences without a full stop. */
 struct oriel_diagnosis {
@@ -21,10 +21,12 @@ struct oriel_diagnosis {
 };
 
 struct oriel_verdict {
-    uint64_t ran_ns; /* the run; 0: unknown */
-    uint64_t all_ns; /* of all ranks together */
+    uint64_t ran_ns; /* the run, without pauses on average; 0: unknown */
+    uint64_t all_ns; /* of all ranks together, without pauses */
     uint64_t calls_ns, waiting_ns;
-    uint64_t dropped;                  /* events of a trace that are missing in all of this */
+    /* What is missing in all of this: sentences without a full stop. */
+    char notes[ORIEL_VERDICT_NOTES][ORIEL_VERDICT_TEXT];
+    size_t notes_count;
     struct oriel_diagnosis *diagnoses; /* the highest cost first */
     size_t count;
 };

@@ -19,8 +19,6 @@ static void print_time(const struct oriel_verdict *verdict, FILE *out)
     else
         fprintf(out, "%s in window calls, %s waiting", oriel_time_text(calls, verdict->calls_ns),
                 oriel_time_text(waiting, verdict->waiting_ns));
-    if (verdict->dropped > 0)
-        fprintf(out, " (without %s dropped events)", oriel_count_text(ran, verdict->dropped));
     fputs(verdict->count == 0 ? "; nothing stands out\n" : "\n", out);
 }
 
@@ -30,6 +28,8 @@ void oriel_verdict_print(const struct oriel_job_sum *job, FILE *out)
     struct oriel_verdict verdict;
     oriel_verdict_make(job, &verdict);
     print_time(&verdict, out);
+    for (size_t i = 0; i < verdict.notes_count; i++)
+        fprintf(out, "        %s.\n", verdict.notes[i]);
     for (size_t i = 0; i < verdict.count && i < DIAGNOSES_SHOWN; i++) {
         const struct oriel_diagnosis *diagnosis = &verdict.diagnoses[i];
         fprintf(out, "%6s  %s.\n        %s.\n",
@@ -62,13 +62,16 @@ json_t *oriel_verdict_json(const struct oriel_job_sum *job)
 {
     struct oriel_verdict verdict;
     json_t *list = oriel_json_checked(json_array());
+    json_t *notes = oriel_json_checked(json_array());
     oriel_verdict_make(job, &verdict);
+    for (size_t i = 0; i < verdict.notes_count; i++)
+        oriel_json_append(notes, oriel_json_text(verdict.notes[i], strlen(verdict.notes[i])));
     for (size_t i = 0; i < verdict.count; i++)
         oriel_json_append(list, diagnosis_json(&verdict.diagnoses[i]));
     json_t *object = oriel_json_checked(
-        json_pack("{s:o, s:o, s:o, s:o}", "ranks_ns", verdict_number(verdict.all_ns), "calls_ns",
-                  verdict_number(verdict.calls_ns), "waiting_ns",
-                  verdict_number(verdict.waiting_ns), "diagnoses", list));
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "ranks_ns", verdict_number(verdict.all_ns),
+                  "calls_ns", verdict_number(verdict.calls_ns), "waiting_ns",
+                  verdict_number(verdict.waiting_ns), "notes", notes, "diagnoses", list));
     oriel_verdict_free(&verdict);
     return object;
 }

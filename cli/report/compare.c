@@ -447,6 +447,19 @@ static void notes_of_run(struct oriel_comparison *comparison, int side)
     if (early > 0)
         note_add(comparison, "the %s run: %d of %d ranks did not reach MPI_Finalize", which,
                  (int)early, (int)run->head.ranks);
+    if (run->sum.paused_ns > 0)
+        note_add(comparison,
+                 "the %s run: MPI_Pcontrol paused %d of %d ranks, which have no figures then",
+                 which, (int)run->sum.paused_ranks, (int)run->head.ranks);
+    if (run->sum.filter != NULL && run->sum.filter[0] != '\0')
+        note_add(comparison,
+                 "the %s run: only calls that --trace-filter \"%s\" selects were traced", which,
+                 run->sum.filter);
+    if (run->sum.sample > 1)
+        note_add(comparison,
+                 "the %s run: one in %" PRIu32 " operations was traced, so their figures are "
+                 "estimates",
+                 which, run->sum.sample);
     if (run->sum.dropped > 0)
         note_add(comparison, "the %s run: %" PRIu64 " events were dropped, so its figures are low",
                  which, run->sum.dropped);

@@ -125,6 +125,7 @@ static bool event_add(const struct oriel_trace_record *traced, void *context)
         .bytes = event->bytes,
         .window = run->place[traced->window],
         .place = traced->place,
+        .weight = traced->weight,
         .rank = run->traces->ranks[traced->rank].world_rank,
         .target = member_world_rank(run, window, event->target),
         .cause_rank = member_world_rank(run, window, event->cause_rank),
@@ -151,6 +152,7 @@ static void run_json_add(const struct oriel_traces *traces, json_t *out)
     run.sums = oriel_html_sums_new(run.windows);
     run.sites = oriel_html_sites_new(&run);
     run.pairs = oriel_html_pairs_new(&run);
+    run.marks = oriel_html_marks_new(traces);
     run.time = oriel_html_time_new(&run);
     struct reading reading = {.run = &run, .rank = UINT32_MAX};
     oriel_traces_each(traces, event_add, &reading);
@@ -161,6 +163,7 @@ static void run_json_add(const struct oriel_traces *traces, json_t *out)
     oriel_json_set(out, "places", oriel_html_places_json(run.sites));
     oriel_json_set(out, "pairs_ranks_per_row", json_integer(oriel_html_pairs_fit(run.pairs)));
     oriel_html_time_json(run.time, out);
+    oriel_html_marks_json(run.marks, run.sites, out);
     json_t *windows = oriel_json_checked(json_array());
     for (uint32_t i = 0; i < run.windows; i++) {
         json_t *window = oriel_html_window_facts(&run, i);
@@ -175,6 +178,7 @@ static void run_json_add(const struct oriel_traces *traces, json_t *out)
     oriel_html_sites_free(run.sites);
     oriel_html_pairs_free(run.pairs);
     oriel_html_time_free(run.time);
+    oriel_html_marks_free(run.marks);
     free(run.window);
     free(run.place);
 }
@@ -270,6 +274,7 @@ bool oriel_html_write(const char *path, const struct oriel_reported_run *run,
     if (run != NULL) {
         run_json_add(run->traces, data);
         oriel_json_set(data, "verdict", oriel_verdict_json(&run->sum));
+        oriel_json_set(data, "region_sums", oriel_region_sums_json(&run->sum.regions));
     }
     if (found != NULL)
         oriel_json_set(data, "check", json_incref(found->job));

@@ -104,8 +104,8 @@ static void epochs_end_all(struct window *window, uint64_t end_ns, const struct 
 
 static void epoch_count_operation(struct epoch *epoch, const struct oriel_html_event *event)
 {
-    epoch->operations++;
-    epoch->bytes += event->bytes;
+    epoch->operations += event->weight;
+    epoch->bytes += event->bytes * event->weight;
 }
 
 /* An operation counts in all open access epochs. A correct program has only one; an error stays

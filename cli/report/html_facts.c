@@ -90,6 +90,7 @@ json_t *oriel_html_facts(const struct oriel_html_run *run)
         {"windows", traces->windows_count},
         {"events", events},
         {"dropped", dropped},
+        {"sample", traces->sample},
         {"incomplete", incomplete},
         {"last_ns", (uint64_t)traces->last_ns},
     };

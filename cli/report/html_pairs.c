@@ -66,14 +66,14 @@ void oriel_html_pairs_add(struct oriel_html_pairs *pairs, const struct oriel_htm
             matrix_get(pairs, pairs->of[event->window].accesses, sizeof *accesses);
         struct access *access = &accesses[cell_of(pairs, event->rank, event->target)];
         pairs->of[event->window].accesses = accesses;
-        access->operations++;
-        access->bytes += event->bytes;
+        access->operations += event->weight;
+        access->bytes += event->bytes * event->weight;
     }
     if (event->waiting_ns != 0 && event->cause_rank >= 0) {
         struct wait *waits = matrix_get(pairs, pairs->of[event->window].waits, sizeof *waits);
         pairs->of[event->window].waits = waits;
         waits[cell_of(pairs, event->rank, event->cause_rank)].by_cause[event->cause] +=
-            event->waiting_ns;
+            event->waiting_ns * event->weight;
     }
 }
 

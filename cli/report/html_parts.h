@@ -23,12 +23,14 @@ enum {
     ORIEL_HTML_CELLS = 160000, /* non-empty bins of all rows and windows */
     ORIEL_HTML_EVENTS = 30000, /* the longest events, with their times */
     ORIEL_HTML_EPOCHS = 15000,
+    ORIEL_HTML_MARKS = 5000, /* the longest regions; and pauses */
 };
 
 struct oriel_html_sums;
 struct oriel_html_sites;
 struct oriel_html_pairs;
 struct oriel_html_time;
+struct oriel_html_marks;
 
 struct oriel_html_run {
     const struct oriel_traces *traces;
@@ -42,6 +44,7 @@ struct oriel_html_run {
     struct oriel_html_sites *sites;
     struct oriel_html_pairs *pairs;
     struct oriel_html_time *time;
+    struct oriel_html_marks *marks;
 };
 
 /* An event with a known kind and all indices in bounds. */
@@ -49,6 +52,7 @@ struct oriel_html_event {
     uint64_t begin_ns, duration_ns, waiting_ns, bytes;
     uint32_t window; /* page window */
     uint32_t place;  /* of its call site, in the run; 0: unknown */
+    uint32_t weight; /* number of operations that it stands for */
     int32_t rank;    /* All ranks here are of MPI_COMM_WORLD; -1: none or unknown. */
     int32_t target, cause_rank;
     int operation, call; /* one of the two; the other is -1 */
@@ -81,6 +85,16 @@ void oriel_html_pairs_add(struct oriel_html_pairs *pairs, const struct oriel_htm
 uint32_t oriel_html_pairs_fit(struct oriel_html_pairs *pairs);
 void oriel_html_pairs_json(const struct oriel_html_pairs *pairs, uint32_t window, json_t *out);
 void oriel_html_pairs_free(struct oriel_html_pairs *pairs);
+
+/* Reads the regions and pauses of the run. */
+struct oriel_html_marks *oriel_html_marks_new(const struct oriel_traces *traces);
+/* Whether a pause of the rank began since the last call, before this time. Ranks and times are in
+ * ascending order. */
+bool oriel_html_marks_pause_passed(struct oriel_html_marks *marks, int32_t rank, uint64_t at_ns);
+/* "region_names", "regions" and "pauses" of the page. */
+void oriel_html_marks_json(struct oriel_html_marks *marks, const struct oriel_html_sites *sites,
+                           json_t *out);
+void oriel_html_marks_free(struct oriel_html_marks *marks);
 
 struct oriel_html_time *oriel_html_time_new(const struct oriel_html_run *run);
 void oriel_html_time_add(struct oriel_html_time *time, const struct oriel_html_event *event);

@@ -60,11 +60,11 @@ static struct html_site *row_get(struct oriel_html_sites *sites, uint32_t window
 void oriel_html_sites_add(struct oriel_html_sites *sites, const struct oriel_html_event *event)
 {
     struct html_site *row = row_get(sites, event->window, event->place, event->kind);
-    row->count++;
-    row->bytes += event->bytes;
-    row->time_ns += event->duration_ns;
-    row->waiting_ns += event->waiting_ns;
-    row->waited += event->waiting_ns != 0;
+    row->count += event->weight;
+    row->bytes += event->bytes * event->weight;
+    row->time_ns += event->duration_ns * event->weight;
+    row->waiting_ns += event->waiting_ns * event->weight;
+    row->waited += event->waiting_ns != 0 ? event->weight : 0;
     if (event->waiting_ns > row->longest_ns)
         row->longest_ns = event->waiting_ns;
 }

@@ -68,13 +68,13 @@ void oriel_html_sums_add(struct oriel_html_sums *sums, const struct oriel_html_e
 {
     struct window_sums *of = &sums->of[event->window];
     if (event->operation >= 0) {
-        of->operations[event->operation][0]++;
-        of->operations[event->operation][1] += event->bytes;
-        of->operations[event->operation][2] += event->duration_ns;
-        of->paths[event->path][0]++;
-        of->paths[event->path][1] += event->bytes;
-        of->sizes[event->operation][size_bin(event->bytes)]++;
-        of->times[event->operation][time_bin(event->duration_ns)]++;
+        of->operations[event->operation][0] += event->weight;
+        of->operations[event->operation][1] += event->bytes * event->weight;
+        of->operations[event->operation][2] += event->duration_ns * event->weight;
+        of->paths[event->path][0] += event->weight;
+        of->paths[event->path][1] += event->bytes * event->weight;
+        of->sizes[event->operation][size_bin(event->bytes)] += event->weight;
+        of->times[event->operation][time_bin(event->duration_ns)] += event->weight;
     } else {
         uint64_t *call = of->calls[event->call];
         call[0]++;
@@ -85,7 +85,7 @@ void oriel_html_sums_add(struct oriel_html_sums *sums, const struct oriel_html_e
         of->times[ORIEL_COUNTED_OPERATIONS + event->call][time_bin(event->duration_ns)]++;
     }
     if (event->waiting_ns != 0)
-        of->causes[event->cause] += event->waiting_ns;
+        of->causes[event->cause] += event->waiting_ns * event->weight;
 }
 
 static json_t *numbers_json(const uint64_t *numbers, size_t count)

@@ -88,12 +88,14 @@ static void epoch_add(void *context, const struct oriel_html_span *epoch)
 void oriel_html_time_add(struct oriel_html_time *time, const struct oriel_html_event *event)
 {
     struct bin *row = bin_row_get(time, event->window, event->rank);
+    if (oriel_html_marks_pause_passed(time->run->marks, event->rank, event->begin_ns))
+        oriel_html_time_rank_end(time, event->rank); /* the calls that end them may be missing */
     uint64_t end_ns = event->begin_ns + event->duration_ns, first = event->begin_ns / time->bin_ns;
     double waiting =
         event->duration_ns == 0 ? 0 : (double)event->waiting_ns / (double)event->duration_ns;
     if (first < time->bins) {
-        row[first].operations += event->operation >= 0;
-        row[first].calls++;
+        row[first].operations += event->operation >= 0 ? event->weight : 0;
+        row[first].calls += event->weight;
     }
     for (uint64_t bin = first; bin < time->bins && bin * time->bin_ns < end_ns; bin++) {
         uint64_t ns = bin_overlap_ns(time, bin, event->begin_ns, end_ns),

@@ -157,6 +157,29 @@ static bool write_event(const struct oriel_trace_record *traced, void *context)
     return !ferror(writing->out);
 }
 
+/* A region is on its thread's track. A pause is of all threads, and on the first one's. */
+static bool write_mark(const struct oriel_trace_mark_record *record, void *context)
+{
+    const struct writing *writing = context;
+    const struct oriel_trace_mark *mark = record->mark;
+    bool is_region = mark->kind == ORIEL_MARK_REGION;
+    int process = process_of(writing, record->rank);
+    int64_t track = process + (is_region ? (int64_t)mark->thread * THREADS_APART : 0);
+    char *name = json_quoted(is_region ? oriel_region_title(record->name) : "paused");
+    fprintf(writing->out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId64, process, track);
+    write_time(writing->out, "ts", record->begin_ns);
+    write_time(writing->out, "dur", record->end_ns - record->begin_ns);
+    fprintf(writing->out, ",\"cat\":\"%s\",\"name\":%s,\"args\":{", is_region ? "region" : "pause",
+            name);
+    if (is_region)
+        fprintf(writing->out,
+                "\"operations\":%" PRIu32 ",\"bytes\":%" PRIu64 ",\"waiting_ns\":%" PRIu64,
+                mark->operations, mark->bytes, mark->waiting_ns);
+    fputs("}}", writing->out);
+    free(name);
+    return !ferror(writing->out);
+}
+
 static void write_all(struct writing *writing)
 {
     const struct oriel_traces *traces = writing->traces;
@@ -176,6 +199,7 @@ static void write_all(struct writing *writing)
         writing->places[i] = place_text(traces, i);
     for (uint32_t i = 0; i < traces->ranks_count; i++)
         write_rank(writing, i);
+    oriel_traces_marks_each(traces, write_mark, writing);
     oriel_traces_each(traces, write_event, writing);
     fputs("\n]}\n", writing->out);
     for (size_t i = 0; i < traces->windows_count; i++)

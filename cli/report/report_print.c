@@ -196,12 +196,13 @@ static bool any_count(const struct oriel_report_sum *sums, size_t count)
 }
 
 static void print_operations(const struct oriel_window_sums *sums,
-                             const struct oriel_traced_window *window, FILE *out)
+                             const struct oriel_traced_window *window, bool is_sampled, FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
     if (!any_count(sums->operations, ORIEL_COUNTED_OPERATIONS))
         return;
-    fprintf(out, "  %-18s %15s %12s %12s %12s\n", "operation", "count", "bytes", "mean size",
+    const char *estimated = is_sampled ? " (est.)" : "";
+    fprintf(out, "  operation%-9s %15s %12s %12s %12s\n", estimated, "count", "bytes", "mean size",
             "mean time");
     for (int i = 0; i < ORIEL_COUNTED_OPERATIONS; i++) {
         const struct oriel_report_sum *sum = &sums->operations[i];
@@ -211,7 +212,7 @@ static void print_operations(const struct oriel_window_sums *sums,
                     oriel_bytes_text(c, sum->bytes / sum->count),
                     oriel_time_text(d, sum->time_ns / sum->count));
     }
-    fprintf(out, "  %-18s %15s %12s %12s %12s\n", "path", "count", "bytes", "", "mean time");
+    fprintf(out, "  path%-14s %15s %12s %12s %12s\n", estimated, "count", "bytes", "", "mean time");
     for (int i = 0; i < ORIEL_COUNTED_PATHS; i++) {
         const struct oriel_report_sum *sum = &sums->paths[i];
         if (sum->count > 0)
@@ -326,11 +327,14 @@ void oriel_report_print(const struct oriel_reported_run *run, FILE *out)
         oriel_verdict_print(&run->sum, out);
     for (uint32_t i = 0; i < traces->windows_count; i++) {
         print_window_head(traces, i, out);
-        print_operations(&sums[i], &traces->windows[i], out);
+        print_operations(&sums[i], &traces->windows[i], traces->sample > 1, out);
         print_calls(&sums[i], out);
         print_causes(traces, i, &sums[i], out);
         print_busiest(traces, i, &sums[i], out);
     }
+    if (run->sum.regions.count > 0)
+        fputc('\n', out);
+    oriel_region_sums_print(&run->sum.regions, out);
     print_sites(&run->sum.sites, out);
     oriel_sums_free(sums, traces);
 }

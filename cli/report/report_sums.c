@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void sum_add_event(struct oriel_report_sum *sum, const struct oriel_trace_event *event)
+static void sum_add_event(struct oriel_report_sum *sum, const struct oriel_trace_record *record)
 {
-    sum->count++;
-    sum->bytes += event->bytes;
-    sum->time_ns += event->duration_ns;
-    sum->waiting_ns += event->waiting_ns;
+    const struct oriel_trace_event *event = record->event;
+    sum->count += record->weight;
+    sum->bytes += event->bytes * record->weight;
+    sum->time_ns += event->duration_ns * record->weight;
+    sum->waiting_ns += event->waiting_ns * record->weight;
     if (event->waiting_ns > sum->longest_ns)
         sum->longest_ns = event->waiting_ns;
 }
@@ -119,16 +120,16 @@ static bool add_event(const struct oriel_trace_record *traced, void *context)
         adding->own = oriel_win_rank(adding->traces, traced->window, traced->rank);
     }
     if (event->kind < ORIEL_TRACE_CALL) {
-        sum_add_event(&sums->operations[event->kind], event);
-        sum_add_event(&sums->paths[event->path], event);
-        sum_add_event(pair_sum_get(&sums->busy, adding->own, event->target, 0), event);
+        sum_add_event(&sums->operations[event->kind], traced);
+        sum_add_event(&sums->paths[event->path], traced);
+        sum_add_event(pair_sum_get(&sums->busy, adding->own, event->target, 0), traced);
     } else {
-        sum_add_event(&sums->calls[event->kind - ORIEL_TRACE_CALL], event);
+        sum_add_event(&sums->calls[event->kind - ORIEL_TRACE_CALL], traced);
     }
     if (event->waiting_ns != 0) {
-        sum_add_event(&sums->causes[event->cause], event);
+        sum_add_event(&sums->causes[event->cause], traced);
         sum_add_event(pair_sum_get(&sums->waits, adding->own, event->cause_rank, event->cause),
-                      event);
+                      traced);
     }
     return true;
 }

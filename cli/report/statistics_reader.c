@@ -184,6 +184,24 @@ static void site_read(const json_t *from, struct oriel_job_sum *job)
     oriel_site_sums_add(&job->sites, &sum);
 }
 
+static void regions_read(const json_t *list, struct oriel_region_sums *sums)
+{
+    size_t i;
+    json_t *from;
+    json_array_foreach(list, i, from)
+    {
+        struct oriel_region_sum sum = {.count = amount_of(from, "count"),
+                                       .time_ns = amount_of(from, "time_ns"),
+                                       .calls_ns = amount_of(from, "calls_ns"),
+                                       .waiting_ns = amount_of(from, "waiting_ns"),
+                                       .operations = amount_of(from, "operations"),
+                                       .bytes = amount_of(from, "bytes")};
+        snprintf(sum.name, sizeof sum.name, "%s", text_of(from, "name"));
+        oriel_region_sums_add(sums, &sum);
+    }
+    oriel_region_sums_finish(sums);
+}
+
 static void ranks_mark(const json_t *list, enum oriel_reported_state state,
                        struct oriel_reported_run *run)
 {
@@ -231,13 +249,22 @@ bool oriel_reported_run_of_file(const char *path, json_t *file, FILE *complaints
     out->sum.head = &out->head;
     out->sum.is_traced = json_is_integer(json_object_get(file, "dropped_events"));
     out->sum.dropped = amount_of(file, "dropped_events");
+    out->sum.events = amount_of(file, "events");
+    out->sum.filter = text_of(file, "trace_filter");
+    uint64_t sample = amount_of(file, "trace_sample");
+    out->sum.sample = sample <= ORIEL_TRACE_SAMPLE_MOST ? (uint32_t)sample : 1;
+    out->sum.paused_ns = amount_of(file, "paused_ns");
+    uint64_t paused = amount_of(file, "paused_ranks");
+    out->sum.paused_ranks = paused < (uint64_t)ranks ? (int32_t)paused : ranks;
     out->sum.has_reported = oriel_alloc((size_t)ranks);
     memset(out->sum.has_reported, ORIEL_REPORTED_ALL, (size_t)ranks);
     ranks_mark(json_object_get(file, "missing_ranks"), ORIEL_REPORTED_NOTHING, out);
     ranks_mark(json_object_get(file, "early_ranks"), ORIEL_REPORTED_EARLY, out);
     json_array_foreach(json_object_get(file, "windows"), i, window) window_read(window, &out->sum);
     oriel_site_sums_open(&out->sum.sites);
+    oriel_region_sums_open(&out->sum.regions);
     json_array_foreach(json_object_get(file, "sites"), i, site) site_read(site, &out->sum);
     oriel_site_sums_finish(&out->sum.sites);
+    regions_read(json_object_get(file, "regions"), &out->sum.regions);
     return true;
 }

@@ -227,7 +227,7 @@ static void start_time_find(struct run *run)
     for (size_t i = 0; i < run->files_count; i++) {
         const struct oriel_trace_parsed *parsed = &run->files[i].parsed;
         int64_t first_ns = aligned_ns(run, &run->files[i], parsed->first_ns);
-        if (parsed->events > 0 && (!found || first_ns < run->base_ns)) {
+        if (parsed->events + parsed->marks > 0 && (!found || first_ns < run->base_ns)) {
             run->base_ns = first_ns;
             found = true;
         }
@@ -248,12 +248,13 @@ static void ranks_fill(struct run *run)
                                            .ended = parsed->ended,
                                            .events = parsed->events,
                                            .dropped = parsed->dropped,
+                                           .paused_ns = parsed->paused_ns,
                                            .error_ns = UINT64_MAX,
                                            .problem =
                                                parsed->problem[0] != '\0' ? parsed->problem : NULL};
         if (file->alignment->is_known)
             rank->error_ns = oriel_trace_alignment_error_ns(file->alignment, parsed->last_ns);
-        if (parsed->events == 0)
+        if (parsed->events + parsed->marks == 0)
             continue;
         rank->first_ns = aligned_ns(run, file, parsed->first_ns) - run->base_ns;
         rank->last_ns = aligned_ns(run, file, parsed->last_ns) - run->base_ns;
@@ -312,6 +313,7 @@ static void window_add(const struct run *run, struct oriel_traced_window *window
             window->world_ranks[i] = described->world_ranks[i];
     window->sizes_bytes[head->rank] = head->size_bytes;
     window->paths[head->rank] = head->own_path;
+    window->is_freed |= head->is_freed != 0;
     memcpy(window->reasons[head->rank], head->reason, sizeof head->reason);
     if (window->name[0] == '\0')
         memcpy(window->name, head->name, sizeof head->name);
@@ -388,6 +390,8 @@ bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces
     ranks_fill(run);
     places_merge(run);
     merge_windows(run, complaints);
+    run->traces.filter = run->files[0].parsed.selection.filter;
+    run->traces.sample = run->files[0].parsed.selection.sample;
     *out = &run->traces;
     return true;
 }
@@ -396,44 +400,84 @@ struct visiting {
     const struct run *run;
     const struct file *file;
     struct oriel_trace_record event;
+    struct oriel_trace_mark_record mark;
     bool (*visit)(const struct oriel_trace_record *event, void *context);
+    bool (*visit_mark)(const struct oriel_trace_mark_record *mark, void *context);
     void *context;
 };
+
+static int64_t visited_ns(const struct visiting *visiting, uint64_t own_ns)
+{
+    return aligned_ns(visiting->run, visiting->file, own_ns) - visiting->run->base_ns;
+}
 
 static bool event_visit(const struct oriel_trace_event *event, void *context)
 {
     struct visiting *visiting = context;
+    if (visiting->visit == NULL)
+        return true;
     visiting->event.window = visiting->file->windows[event->window];
     if (visiting->event.window == UINT32_MAX)
         return true;
     visiting->event.place = place_index(visiting->file, event->site);
-    visiting->event.begin_ns =
-        aligned_ns(visiting->run, visiting->file, event->begin_ns) - visiting->run->base_ns;
-    visiting->event.end_ns =
-        aligned_ns(visiting->run, visiting->file, event->begin_ns + event->duration_ns) -
-        visiting->run->base_ns;
+    visiting->event.weight =
+        event->kind < ORIEL_TRACE_CALL ? visiting->file->parsed.selection.sample : 1;
+    visiting->event.begin_ns = visited_ns(visiting, event->begin_ns);
+    visiting->event.end_ns = visited_ns(visiting, event->begin_ns + event->duration_ns);
     visiting->event.event = event;
     return visiting->visit(&visiting->event, visiting->context);
+}
+
+static bool mark_visit(const struct oriel_trace_mark *mark, void *context)
+{
+    struct visiting *visiting = context;
+    if (visiting->visit_mark == NULL)
+        return true;
+    visiting->mark.name =
+        mark->kind == ORIEL_MARK_REGION ? visiting->file->parsed.regions[mark->region] : "";
+    visiting->mark.begin_ns = visited_ns(visiting, mark->begin_ns);
+    visiting->mark.end_ns = visited_ns(visiting, mark->begin_ns + mark->duration_ns);
+    visiting->mark.mark = mark;
+    return visiting->visit_mark(&visiting->mark, visiting->context);
+}
+
+static void traces_visit(const struct oriel_traces *traces, struct visiting *visiting)
+{
+    const struct run *run = (const struct run *)traces;
+    bool is_running = true;
+    visiting->run = run;
+    for (size_t i = 0; i < run->files_count && is_running; i++) {
+        struct oriel_trace_source source;
+        const char *problem;
+        visiting->file = &run->files[i];
+        visiting->event.rank = visiting->mark.rank = (uint32_t)i;
+        if (!source_open(run->files[i].path, &source, &problem))
+            continue; /* removed since the first pass */
+        is_running = oriel_trace_events_visit(
+            &source, &run->files[i].parsed,
+            &(struct oriel_trace_visitor){event_visit, mark_visit, visiting});
+        close(source.fd);
+    }
 }
 
 void oriel_traces_each(const struct oriel_traces *traces,
                        bool (*visit)(const struct oriel_trace_record *event, void *context),
                        void *context)
 {
+    traces_visit(traces, &(struct visiting){.visit = visit, .context = context});
+}
+
+void oriel_traces_marks_each(const struct oriel_traces *traces,
+                             bool (*visit)(const struct oriel_trace_mark_record *mark,
+                                           void *context),
+                             void *context)
+{
     const struct run *run = (const struct run *)traces;
-    bool is_running = true;
-    for (size_t i = 0; i < run->files_count && is_running; i++) {
-        struct visiting visiting = {
-            .run = run, .file = &run->files[i], .visit = visit, .context = context};
-        struct oriel_trace_source source;
-        const char *problem;
-        visiting.event.rank = (uint32_t)i;
-        if (!source_open(run->files[i].path, &source, &problem))
-            continue; /* removed since the first pass */
-        is_running =
-            oriel_trace_events_visit(&source, &run->files[i].parsed, event_visit, &visiting);
-        close(source.fd);
-    }
+    uint64_t marks = 0;
+    for (size_t i = 0; i < run->files_count; i++)
+        marks += run->files[i].parsed.marks;
+    if (marks > 0)
+        traces_visit(traces, &(struct visiting){.visit_mark = visit, .context = context});
 }
 
 void oriel_traces_close(struct oriel_traces *traces)

@@ -19,6 +19,7 @@ struct oriel_traced_rank {
     bool ended;      /* reached MPI_Finalize */
     uint64_t events; /* readable events */
     uint64_t dropped;
+    uint64_t paused_ns;        /* by MPI_Pcontrol */
     int64_t first_ns, last_ns; /* aligned: since the earliest event of the run */
     /* Maximum error of its times. UINT64_MAX: the clock was not compared, and times are based
      * on the system dates. */
@@ -28,6 +29,7 @@ struct oriel_traced_rank {
 
 struct oriel_traced_window {
     uint64_t window_id;
+    bool is_freed; /* by a call that is not traced */
     int32_t n;
     int32_t *world_ranks;  /* n; -1 when no file contains it */
     uint64_t *sizes_bytes; /* n; 0 when no file contains it */
@@ -48,8 +50,19 @@ struct oriel_trace_record {
     uint32_t rank;   /* index into ranks */
     uint32_t window; /* index into windows */
     uint32_t place;  /* of its call site: index into sites.places; 0: unknown */
+    /* The number of operations that it stands for: 1, or the sample of a sampled trace. */
+    uint32_t weight;
     /* The event as in the file: bytes, target, kind, and times of the process's own clock. */
     const struct oriel_trace_event *event;
+};
+
+/* A region or a pause, with its times in the same way. */
+struct oriel_trace_mark_record {
+    int64_t begin_ns, end_ns;
+    uint32_t rank; /* index into ranks */
+    /* of a region: from the table of its rank's file; "": one of those without a name */
+    const char *name;
+    const struct oriel_trace_mark *mark;
 };
 
 struct oriel_traces {
@@ -60,6 +73,8 @@ struct oriel_traces {
     size_t windows_count;
     struct oriel_site_sums sites; /* the places of all call sites, without calls */
     int64_t last_ns;              /* of all ranks */
+    const char *filter;           /* "": all calls were traced */
+    uint32_t sample;              /* one in that number of operations was traced */
 };
 
 /* Returns false, with a line on complaints, when nothing can be read. */
@@ -71,6 +86,12 @@ bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces
 void oriel_traces_each(const struct oriel_traces *traces,
                        bool (*visit)(const struct oriel_trace_record *event, void *context),
                        void *context);
+
+/* The same for regions and pauses. */
+void oriel_traces_marks_each(const struct oriel_traces *traces,
+                             bool (*visit)(const struct oriel_trace_mark_record *mark,
+                                           void *context),
+                             void *context);
 
 void oriel_traces_close(struct oriel_traces *traces);
 

@@ -81,10 +81,10 @@ static bool parse_header(const struct oriel_trace_source *source, struct oriel_t
     if (got < sizeof header->magic || header->magic != ORIEL_TRACE_MAGIC)
         return parse_fail(out, got == 0 ? "is empty" : "is not an Oriel trace");
     if (got >= offsetof(struct oriel_trace_header, header_bytes) &&
-        header->version != ORIEL_TRACE_VERSION) {
+        (header->version < ORIEL_TRACE_VERSION_LEAST || header->version > ORIEL_TRACE_VERSION)) {
         snprintf(out->problem, sizeof out->problem,
-                 "has version %" PRIu32 " of the format; this command reads version %d",
-                 header->version, ORIEL_TRACE_VERSION);
+                 "has version %" PRIu32 " of the format; this command reads versions %d to %d",
+                 header->version, ORIEL_TRACE_VERSION_LEAST, ORIEL_TRACE_VERSION);
         return false;
     }
     if (got < sizeof *header)
@@ -190,6 +190,39 @@ static bool parse_site(const struct walk *walk, struct oriel_trace_parsed *out)
     return true;
 }
 
+static bool parse_region(const struct walk *walk, struct oriel_trace_parsed *out)
+{
+    struct oriel_trace_region region;
+    if (walk->block.len_bytes != sizeof region)
+        return false;
+    memcpy(&region, walk->payload, sizeof region);
+    if (region.number >= ORIEL_REGIONS_MOST)
+        return false;
+    if (region.number >= out->regions_count) {
+        uint32_t count = region.number + 1;
+        out->regions = oriel_alloc_checked(reallocarray(out->regions, count, sizeof *out->regions));
+        memset(out->regions + out->regions_count, 0,
+               (count - out->regions_count) * sizeof *out->regions);
+        out->regions_count = count;
+    }
+    oriel_trace_text_clean(region.name, sizeof region.name);
+    memcpy(out->regions[region.number], region.name, sizeof region.name);
+    return true;
+}
+
+static bool parse_selection(const struct walk *walk, struct oriel_trace_parsed *out)
+{
+    struct oriel_trace_selection selection;
+    if (walk->block.len_bytes != sizeof selection)
+        return false;
+    memcpy(&selection, walk->payload, sizeof selection);
+    if (selection.sample < 1 || selection.sample > ORIEL_TRACE_SAMPLE_MOST)
+        return false;
+    oriel_trace_text_clean(selection.filter, sizeof selection.filter);
+    out->selection = selection;
+    return true;
+}
+
 /* An accepted event has all indices in bounds, and no time larger than the time that contains
  * it. */
 static bool event_is_valid(const struct walk *walk, const struct oriel_trace_parsed *parsed,
@@ -208,6 +241,28 @@ static bool event_is_valid(const struct walk *walk, const struct oriel_trace_par
            event->target >= -1 && event->target < n && event->cause_rank >= -1 &&
            event->cause_rank < n && (!is_operation || event->path < ORIEL_COUNTED_PATHS) &&
            (event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
+}
+
+static bool is_mark(const struct oriel_trace_event *event)
+{
+    return event->kind >= ORIEL_TRACE_KINDS;
+}
+
+static struct oriel_trace_mark mark_of(const struct oriel_trace_event *event)
+{
+    struct oriel_trace_mark mark;
+    memcpy(&mark, event, sizeof mark);
+    return mark;
+}
+
+static bool mark_is_valid(const struct oriel_trace_parsed *parsed,
+                          const struct oriel_trace_mark *mark)
+{
+    uint64_t calls_ns = (uint64_t)mark->calls_ns_high << 32 | mark->calls_ns_low;
+    return mark->kind < ORIEL_MARK_KINDS_END && mark->begin_ns >> SENSIBLE_BITS == 0 &&
+           mark->duration_ns >> SENSIBLE_BITS == 0 && mark->bytes >> SENSIBLE_BITS == 0 &&
+           mark->waiting_ns <= calls_ns && calls_ns <= mark->duration_ns &&
+           (mark->kind != ORIEL_MARK_REGION || mark->region < parsed->regions_count);
 }
 
 /* The number of complete events in the block. */
@@ -229,16 +284,20 @@ static void parse_events(const struct walk *walk, struct oriel_trace_parsed *out
 {
     for (size_t i = 0; i < events_in(walk); i++) {
         struct oriel_trace_event event = event_at(walk, i);
+        struct oriel_trace_mark mark = mark_of(&event);
         uint64_t end_ns = event.begin_ns + event.duration_ns;
-        if (!event_is_valid(walk, out, &event)) {
+        bool is_first = out->events + out->marks == 0;
+        if (is_mark(&event) ? !mark_is_valid(out, &mark) : !event_is_valid(walk, out, &event)) {
             out->invalid++;
             continue;
         }
-        if (out->events == 0 || event.begin_ns < out->first_ns)
+        if (is_first || event.begin_ns < out->first_ns)
             out->first_ns = event.begin_ns;
-        if (out->events == 0 || end_ns > out->last_ns)
+        if (is_first || end_ns > out->last_ns)
             out->last_ns = end_ns;
-        out->events++;
+        out->events += !is_mark(&event);
+        out->marks += is_mark(&event);
+        out->paused_ns += event.kind == ORIEL_MARK_PAUSE ? event.duration_ns : 0;
     }
 }
 
@@ -263,7 +322,7 @@ static bool parse_end(const struct walk *walk, struct oriel_trace_parsed *out)
     memcpy(&end, walk->payload, sizeof end);
     out->ended = true;
     out->dropped = end.dropped;
-    return end.events == out->events + out->invalid;
+    return end.events == out->events + out->marks + out->invalid;
 }
 
 /* Blocks of unknown types are skipped, for compatibility with later versions. */
@@ -277,6 +336,8 @@ static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
         return walk->block.len_bytes % sizeof(struct oriel_trace_event) == 0;
     case ORIEL_BLOCK_WINDOW: return parse_window(walk, out);
     case ORIEL_BLOCK_SITE: return parse_site(walk, out);
+    case ORIEL_BLOCK_REGION: return parse_region(walk, out);
+    case ORIEL_BLOCK_SELECTION: return parse_selection(walk, out);
     case ORIEL_BLOCK_CLOCK: return parse_clock(walk, out);
     case ORIEL_BLOCK_END: return parse_end(walk, out);
     default: return true;
@@ -298,6 +359,7 @@ static void problem_record(struct oriel_trace_parsed *out, const char *stop, uns
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out)
 {
     memset(out, 0, sizeof *out);
+    out->selection.sample = 1;
     if (!parse_header(source, out))
         return false;
     struct walk walk = {.source = source, .position = sizeof out->header, .end = UINT64_MAX};
@@ -318,13 +380,25 @@ void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed)
         window_free(parsed->windows[i]);
     free(parsed->windows);
     free(parsed->places);
+    free(parsed->regions);
     memset(parsed, 0, sizeof *parsed);
+}
+
+/* Passes an event or a mark on, if it is valid. */
+static bool event_pass(const struct walk *walk, const struct oriel_trace_parsed *parsed,
+                       const struct oriel_trace_event *event,
+                       const struct oriel_trace_visitor *visitor)
+{
+    struct oriel_trace_mark mark = mark_of(event);
+    if (!is_mark(event))
+        return !event_is_valid(walk, parsed, event) || visitor->visit(event, visitor->context);
+    return visitor->mark == NULL || !mark_is_valid(parsed, &mark) ||
+           visitor->mark(&mark, visitor->context);
 }
 
 bool oriel_trace_events_visit(const struct oriel_trace_source *source,
                               const struct oriel_trace_parsed *parsed,
-                              bool (*visit)(const struct oriel_trace_event *event, void *context),
-                              void *context)
+                              const struct oriel_trace_visitor *visitor)
 {
     struct walk walk = {
         .source = source, .position = sizeof parsed->header, .end = parsed->end_bytes};
@@ -333,8 +407,7 @@ bool oriel_trace_events_visit(const struct oriel_trace_source *source,
     while (is_running && next_block(&walk) == NULL)
         for (size_t i = 0; i < events_in(&walk) && is_running; i++) {
             struct oriel_trace_event event = event_at(&walk, i);
-            if (event_is_valid(&walk, parsed, &event))
-                is_running = visit(&event, context);
+            is_running = event_pass(&walk, parsed, &event, visitor);
         }
     free(walk.payload);
     return is_running;

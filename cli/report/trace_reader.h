@@ -4,6 +4,7 @@
 #define ORIEL_CLI_REPORT_TRACE_READER_H
 
 #include "base/code_address.h"
+#include "observe/stats/process_record.h"
 #include "observe/stats/record.h"
 #include "observe/trace/trace_format.h"
 
@@ -39,13 +40,19 @@ struct oriel_trace_parsed {
     /* of call sites, by number; [0] and those that are not described are empty */
     struct oriel_code_address *places;
     uint32_t places_count;
-    struct oriel_trace_clock clocks[2]; /* the first and the last measurement */
+    /* names by number, cleaned in the same way; "" for those that are not described */
+    char (*regions)[64];
+    uint32_t regions_count;
+    struct oriel_trace_selection selection; /* filter is cleaned; sample is 1 or more */
+    struct oriel_trace_clock clocks[2];     /* the first and the last measurement */
     uint32_t clocks_count;
     bool ended;
-    uint64_t events;  /* number of valid events */
-    uint64_t invalid; /* number of invalid events, which are left out */
+    uint64_t events;  /* number of valid events, without marks */
+    uint64_t marks;   /* number of valid marks */
+    uint64_t invalid; /* number of invalid events and marks, which are left out */
     uint64_t dropped;
-    uint64_t first_ns, last_ns; /* on the process's clock, from events; 0 without events */
+    uint64_t paused_ns;         /* of its marks */
+    uint64_t first_ns, last_ns; /* on the process's clock, from events and marks; 0 without any */
     uint64_t end_bytes;         /* the file is not read beyond this position */
     char problem[200];          /* "" or the problem with the file */
 };
@@ -55,11 +62,15 @@ struct oriel_trace_parsed {
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out);
 void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed);
 
-/* Calls visit for each valid event, in the order of the file. Stops when visit returns false, and
- * returns that. */
+/* Calls visit for each valid event, and mark (unless it is NULL) for each valid mark, in the order
+ * of the file. Stops when one returns false, and returns that. */
+struct oriel_trace_visitor {
+    bool (*visit)(const struct oriel_trace_event *event, void *context);
+    bool (*mark)(const struct oriel_trace_mark *mark, void *context);
+    void *context;
+};
 bool oriel_trace_events_visit(const struct oriel_trace_source *source,
                               const struct oriel_trace_parsed *parsed,
-                              bool (*visit)(const struct oriel_trace_event *event, void *context),
-                              void *context);
+                              const struct oriel_trace_visitor *visitor);
 
 #endif

@@ -20,6 +20,7 @@ static void window_describe(const struct oriel_traced_window *traced,
 {
     window->id = traced->window_id;
     window->name = traced->name;
+    window->freed = traced->is_freed;
     window->place = traced->place;
     memcpy(window->site, traced->site, sizeof window->site);
     window->flavour = traced->flavour;
@@ -44,22 +45,28 @@ static void head_fill(const struct oriel_traces *traces, struct oriel_reported_r
     run->head.ran_ns = (uint64_t)traces->last_ns;
     run->sum.head = &run->head;
     run->sum.is_traced = true;
+    run->sum.filter = traces->filter;
+    run->sum.sample = traces->sample;
     run->sum.has_reported = oriel_alloc((size_t)header->world_size + 1);
     for (size_t i = 0; i < traces->ranks_count; i++) {
         const struct oriel_traced_rank *rank = &traces->ranks[i];
+        run->sum.events += rank->events;
         run->sum.dropped += rank->dropped;
+        run->sum.paused_ns += rank->paused_ns;
+        run->sum.paused_ranks += rank->paused_ns > 0;
         if (rank->world_rank < header->world_size)
             run->sum.has_reported[rank->world_rank] =
                 rank->ended ? ORIEL_REPORTED_ALL : ORIEL_REPORTED_EARLY;
     }
 }
 
-static void sum_add(struct oriel_sum *sum, const struct oriel_trace_event *event)
+static void sum_add(struct oriel_sum *sum, const struct oriel_trace_record *record)
 {
-    sum->count++;
-    sum->bytes += event->bytes;
-    sum->time_ns += event->duration_ns;
-    sum->waited += event->waiting_ns > 0;
+    const struct oriel_trace_event *event = record->event;
+    sum->count += record->weight;
+    sum->bytes += event->bytes * record->weight;
+    sum->time_ns += event->duration_ns * record->weight;
+    sum->waited += event->waiting_ns > 0 ? record->weight : 0;
 }
 
 static void call_add(struct oriel_window_sum *window, const struct oriel_trace_event *event,
@@ -95,16 +102,18 @@ static void site_add(struct oriel_site_sums *sites, const struct oriel_trace_rec
                      int32_t world_rank)
 {
     const struct oriel_trace_event *event = record->event;
-    oriel_site_sums_add(sites, &(struct oriel_site_sum){.place = record->place,
-                                                        .kind = event->kind,
-                                                        .window = record->window,
-                                                        .count = 1,
-                                                        .bytes = event->bytes,
-                                                        .time_ns = event->duration_ns,
-                                                        .waiting_ns = event->waiting_ns,
-                                                        .waited = event->waiting_ns != 0,
-                                                        .longest_ns = event->waiting_ns,
-                                                        .longest_rank = world_rank});
+    uint64_t weight = record->weight;
+    oriel_site_sums_add(sites,
+                        &(struct oriel_site_sum){.place = record->place,
+                                                 .kind = event->kind,
+                                                 .window = record->window,
+                                                 .count = weight,
+                                                 .bytes = event->bytes * weight,
+                                                 .time_ns = event->duration_ns * weight,
+                                                 .waiting_ns = event->waiting_ns * weight,
+                                                 .waited = event->waiting_ns != 0 ? weight : 0,
+                                                 .longest_ns = event->waiting_ns,
+                                                 .longest_rank = world_rank});
 }
 
 static bool event_sum(const struct oriel_trace_record *record, void *context)
@@ -119,17 +128,35 @@ static bool event_sum(const struct oriel_trace_record *record, void *context)
     summing->has_events[record->window] = true;
     site_add(&summing->run->sum.sites, record, world_rank);
     if (event->kind < ORIEL_TRACE_CALL) {
-        sum_add(&window->operations[event->kind], event);
-        sum_add(&window->paths[event->path], event);
+        sum_add(&window->operations[event->kind], record);
+        sum_add(&window->paths[event->path], record);
         if (event->target >= 0 && event->target < window->n)
-            sum_add(&window->row[event->target], event);
+            sum_add(&window->row[event->target], record);
     } else {
         call_add(window, event, world_rank);
     }
     if (event->waiting_ns != 0 && event->cause_rank >= 0 && event->cause_rank < window->n) {
-        window->causes_ns[event->cause] += event->waiting_ns;
-        window->members[event->cause_rank].caused_ns[event->cause] += event->waiting_ns;
+        uint64_t caused_ns = event->waiting_ns * record->weight;
+        window->causes_ns[event->cause] += caused_ns;
+        window->members[event->cause_rank].caused_ns[event->cause] += caused_ns;
     }
+    return true;
+}
+
+static bool region_sum(const struct oriel_trace_mark_record *record, void *context)
+{
+    struct oriel_region_sums *sums = context;
+    const struct oriel_trace_mark *mark = record->mark;
+    struct oriel_region_sum sum = {.count = 1,
+                                   .time_ns = mark->duration_ns,
+                                   .calls_ns =
+                                       (uint64_t)mark->calls_ns_high << 32 | mark->calls_ns_low,
+                                   .waiting_ns = mark->waiting_ns,
+                                   .operations = mark->operations,
+                                   .bytes = mark->bytes};
+    snprintf(sum.name, sizeof sum.name, "%s", record->name);
+    if (mark->kind == ORIEL_MARK_REGION)
+        oriel_region_sums_add(sums, &sum);
     return true;
 }
 
@@ -141,6 +168,7 @@ void oriel_reported_run_of_traces(const char *path, struct oriel_traces *traces,
     out->traces = traces;
     head_fill(traces, out);
     oriel_site_sums_open(&out->sum.sites);
+    oriel_region_sums_open(&out->sum.regions);
 }
 
 void oriel_reported_run_sum(struct oriel_reported_run *run)
@@ -157,6 +185,8 @@ void oriel_reported_run_sum(struct oriel_reported_run *run)
     oriel_traces_each(traces, event_sum, &summing);
     rank_finish(&summing);
     oriel_site_sums_finish(&run->sum.sites);
+    oriel_traces_marks_each(traces, region_sum, &run->sum.regions);
+    oriel_region_sums_finish(&run->sum.regions);
     free(summing.has_events);
 }
 

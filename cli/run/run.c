@@ -3,27 +3,66 @@
 #include "cli/cli.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "cli/counters.h"
 #include "cli/run/command_line.h"
 #include "cli/run/exec_program.h"
 #include "cli/run/watch.h"
 #include "cli/statistics.h"
+#include "observe/trace/trace_filter.h"
 
 struct request {
     const char *host;
     const char *trace;
+    char *trace_filter; /* all together; NULL: none */
+    const char *trace_sample;
     const char *stats;
     bool watch;
     char **program;
 };
 
-enum { OPTION_HOST = 256, OPTION_STATS, OPTION_COUNTERS, OPTION_TRACE, OPTION_WATCH };
+enum {
+    OPTION_HOST = 256,
+    OPTION_STATS,
+    OPTION_COUNTERS,
+    OPTION_TRACE,
+    OPTION_TRACE_FILTER,
+    OPTION_TRACE_SAMPLE,
+    OPTION_WATCH
+};
+
+/* Checks one SPEC, and adds it to the others. */
+static void trace_filter_add(struct request *request, const char *spec)
+{
+    struct oriel_trace_filter filter;
+    char problem[ORIEL_TRACE_FILTER_PROBLEM];
+    char *before = request->trace_filter;
+    if (spec[0] == '\0')
+        oriel_die("--trace-filter: it is empty; --help has the syntax");
+    if (!oriel_trace_filter_read(spec, &filter, problem))
+        oriel_die("--trace-filter %s: %s", spec, problem);
+    request->trace_filter =
+        oriel_format("%s%s%s", before == NULL ? "" : before, before == NULL ? "" : ";", spec);
+    free(before);
+}
+
+static void trace_sample_check(const char *number)
+{
+    char *end;
+    errno = 0;
+    long sample = strtol(number, &end, 10);
+    if (end == number || end[0] != '\0' || errno != 0 || sample < 1 ||
+        sample > ORIEL_TRACE_SAMPLE_MOST)
+        oriel_die("--trace-sample %s: it is no number from 1 to %d", number,
+                  ORIEL_TRACE_SAMPLE_MOST);
+}
 
 static error_t run_option_parse(int key, char *argument, struct argp_state *state)
 {
@@ -31,6 +70,11 @@ static error_t run_option_parse(int key, char *argument, struct argp_state *stat
     switch (key) {
     case OPTION_HOST: request->host = argument; return 0;
     case OPTION_TRACE: request->trace = argument; return 0;
+    case OPTION_TRACE_FILTER: trace_filter_add(request, argument); return 0;
+    case OPTION_TRACE_SAMPLE:
+        trace_sample_check(argument);
+        request->trace_sample = argument;
+        return 0;
     case OPTION_STATS: request->stats = argument == NULL ? "" : argument; return 0;
     case OPTION_WATCH: request->watch = true; return 0;
     case OPTION_COUNTERS: oriel_counters_print(stdout); exit(0);
@@ -53,6 +97,12 @@ static void run_request_parse(int argc, char **argv, struct request *out)
          0},
         {"trace", OPTION_TRACE, "FOLDER", 0,
          "Write a trace of each rank's calls to FOLDER, for oriel report", 0},
+        {"trace-filter", OPTION_TRACE_FILTER, "SPEC", 0,
+         "Trace only some calls: window=NAME,..., call=NAME,..., rank=N-M,... or several of these "
+         "with \";\" between them; a call must match one value of each key",
+         0},
+        {"trace-sample", OPTION_TRACE_SAMPLE, "N", 0,
+         "Trace one in N operations of each call site; reports estimate the totals", 0},
         {"watch", OPTION_WATCH, NULL, 0,
          "Show what the ranks do in a line on the launcher's terminal", 0},
         {0},
@@ -111,6 +161,24 @@ static void trace_option_set(const char *folder)
     free(path);
 }
 
+/* Both need a trace, which a variable or a settings file may also request. */
+static void trace_selection_set(const struct request *request)
+{
+    struct oriel_settings settings;
+    struct oriel_options options;
+    if (request->trace_filter == NULL && request->trace_sample == NULL)
+        return;
+    oriel_settings_open(&settings);
+    oriel_options_read(NULL, &settings, &options);
+    if (options.trace == NULL)
+        oriel_die("%s needs --trace FOLDER",
+                  request->trace_filter != NULL ? "--trace-filter" : "--trace-sample");
+    if (request->trace_filter != NULL)
+        oriel_env_set("ORIEL_TRACE_FILTER", request->trace_filter);
+    if (request->trace_sample != NULL)
+        oriel_env_set("ORIEL_TRACE_SAMPLE", request->trace_sample);
+}
+
 int oriel_command_run(int argc, char **argv)
 {
     struct request request;
@@ -120,6 +188,7 @@ int oriel_command_run(int argc, char **argv)
         stats_option_set(request.stats);
     if (request.trace != NULL)
         trace_option_set(request.trace);
+    trace_selection_set(&request);
     if (request.watch)
         oriel_watch_start();
     oriel_exec_program(&(struct oriel_exec_plan){.host = request.host}, request.program);

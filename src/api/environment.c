@@ -1,6 +1,7 @@
 /* Entry points around windows. MPI_Init removes Oriel from the environment. MPI_Comm_spawn runs
  * programs under Oriel. MPI_Comm_free leaves the cached rendezvous of a communicator.
- * MPI_Get_library_version names Oriel, and oriel_version and oriel_active answer for it. */
+ * MPI_Get_library_version names Oriel, and oriel_version and oriel_active answer for it. Programs
+ * control observation by MPI_Pcontrol and by regions. */
 #include "api/api.h"
 #include "api/banner.h"
 #include "api/spawn_env.h"
@@ -9,6 +10,7 @@
 #include "create/comm_cache.h"
 #include "create/create.h"
 #include "observe/observe.h"
+#include "observe/stats/program_region.h"
 #include "oriel/oriel.h"
 
 #include <stdio.h>
@@ -96,6 +98,22 @@ ORIEL_EXPORT const char *oriel_version(void)
 ORIEL_EXPORT int oriel_active(void)
 {
     return !oriel_options()->bypass;
+}
+
+ORIEL_EXPORT void oriel_region_begin(const char *name)
+{
+    oriel_program_region_begin(name);
+}
+
+ORIEL_EXPORT void oriel_region_end(const char *name)
+{
+    oriel_program_region_end(name);
+}
+
+/* Observation replaces this entry (observe/stats/pause.c). */
+int oriel_entry_Pcontrol(const int level, ...)
+{
+    return oriel_host()->Pcontrol(level);
 }
 
 int oriel_entry_Get_library_version(char *version, int *resultlen)

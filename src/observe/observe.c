@@ -1,6 +1,8 @@
 /* Starts and ends observation: the options that request it, the replacement of table entries, and
  * the output at the end. Not thread-safe, since MPI starts and ends once. */
 #include "observe/stats/observed_call.h"
+#include "observe/stats/pause.h"
+#include "observe/stats/program_region.h"
 #include "observe/stats/site_places.h"
 
 #include "base/log.h"
@@ -97,6 +99,8 @@ static int observe_stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)value;
     (void)extra;
     uint64_t ran_ns = oriel_now_ns() - begin_ns;
+    oriel_program_regions_stop();
+    oriel_observation_stop();
     if (oriel_tracing)
         oriel_site_places_resolve();
     oriel_trace_stop();
@@ -148,6 +152,7 @@ static void entries_replace(struct oriel_api *table, bool is_late)
         oriel_observe_operations(table);
         oriel_observe_synchronisation(table);
         oriel_observe_creation(table);
+        oriel_observe_levels(table);
     }
     pthread_mutex_unlock(&mutex);
 }
@@ -174,5 +179,6 @@ void oriel_observe_start(struct oriel_api *table)
     if (!oriel_observe_gathers && !options->watch && !oriel_tracing)
         return;
     oriel_observe_threads = oriel_host_has_threads();
+    oriel_program_regions_start();
     entries_replace(table, false);
 }

@@ -41,7 +41,7 @@ class Manual(unittest.TestCase):
         self.assertIn("run", commands)
         wanted = {f"oriel-{command}.1" for command in commands}
         wanted |= {"oriel.1", "oriel.5", "oriel.7", "oriel_last_error.3", "oriel_mpi_rma.3", "oriel_mpi_win.3",
-                   "oriel_active.3", "oriel_version.3"}
+                   "oriel_active.3", "oriel_region_begin.3", "oriel_version.3"}
         self.assertEqual({os.path.basename(page) for page in PAGES}, wanted)
 
     def test_no_warnings(self):
@@ -141,7 +141,8 @@ class Manual(unittest.TestCase):
     def test_headers_and_pages_agree_on_oriels_names(self):
         declared = re.findall(r"\b(oriel_\w+)\(", read("include", "oriel", "oriel.h"))
         for name in declared:
-            self.assertIn(f"{name}()", shown(f"{name}.3").replace("(void)", "()"))
+            [page] = [page for page in PAGES if re.search(rf"^\.Nm {name}( ,)?$", read(page), re.M)]
+            self.assertIn(f"{name}()", shown(os.path.basename(page)).replace("(void)", "()"))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HEADER_BYTES = 440
+MARKS = 128  # the first kind of marks
 
 
 def rows(kind):
@@ -32,6 +33,15 @@ class Event:
         self.cause = CAUSES[cause] if self.waiting_ns else None
 
 
+class Mark:
+    """A region or a pause."""
+
+    def __init__(self, words):
+        (self.begin_ns, self.duration_ns, self.waiting_ns, self.bytes, self.operations, low, self.region, high, kind, self.thread) = words
+        self.calls_ns = high << 32 | low
+        self.kind = ("region", "pause")[kind - MARKS]
+
+
 Site = collections.namedtuple("Site", "module function file line offset")
 
 
@@ -43,10 +53,11 @@ class File:
             content = file.read()
         self.bytes = len(content)
         (magic, version, header_bytes, event_bytes, self.rank, self.size, self.pid) = struct.unpack_from("<QIIIiii", content)
-        assert (magic, version, header_bytes, event_bytes) == (0x0a314352544c524f, 2, HEADER_BYTES, 48)
+        assert (magic, version, header_bytes, event_bytes) == (0x0a314352544c524f, 3, HEADER_BYTES, 48)
         assert struct.unpack_from("<I", content, 436)[0] == zlib.crc32(content[:436])
         self.job, self.node = struct.unpack_from("<QQ", content, 32), struct.unpack_from("<QQ", content, 48)
         self.events, self.windows, self.clocks, self.end, self.dropped, self.sites = [], {}, [], None, 0, {}
+        self.marks, self.regions, self.selection = [], {}, (1, "")
         at = HEADER_BYTES
         while at < len(content):
             at = self.block(content, at)
@@ -57,7 +68,11 @@ class File:
         assert magic == 0x4b4c424f and len(payload) == length and zlib.crc32(payload) == checksum
         assert self.end is None, "data after the end"
         if kind == 1:
-            self.events += [Event(words) for words in struct.iter_unpack("<QQQQiiHHBBBB", payload)]
+            for words, mark in zip(struct.iter_unpack("<QQQQiiHHBBBB", payload), struct.iter_unpack("<QQQQIIHHB2xB", payload)):
+                if mark[8] >= MARKS:
+                    self.marks.append(Mark(mark))
+                else:
+                    self.events.append(Event(words))
         elif kind == 2:
             number, n = struct.unpack_from("<Ii", payload)
             name = payload[48:112].split(b"\0")[0].decode()
@@ -66,11 +81,17 @@ class File:
             self.clocks.append(struct.unpack("<QQQ", payload))
         elif kind == 4:
             self.end = struct.unpack("<QQQ", payload)
-            assert self.end[1] == len(self.events)
+            assert self.end[1] == len(self.events) + len(self.marks)
         elif kind == 5:
             number, module, offset, function, path, line = struct.unpack("<I4x256s24xQ128s256s256xI4x", payload)
             texts = [text.split(b"\0")[0].decode() for text in (module, function, path)]
             self.sites[number] = Site(*texts, line, offset)
+        elif kind == 6:
+            number, name = struct.unpack("<I4x64s", payload)
+            self.regions[number] = name.split(b"\0")[0].decode()
+        elif kind == 7:
+            sample, text = struct.unpack("<I4x504s", payload)
+            self.selection = (sample, text.split(b"\0")[0].decode())
         return at + 24 + length
 
     def count(self, kind):

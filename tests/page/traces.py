@@ -15,7 +15,8 @@ import numpy
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EVENT = numpy.dtype([("begin_ns", "<u8"), ("duration_ns", "<u8"), ("waiting_ns", "<u8"), ("bytes", "<u8"), ("target", "<i4"),
                      ("cause_rank", "<i4"), ("window", "<u2"), ("site", "<u2"), ("kind", "u1"), ("path", "u1"), ("cause", "u1"), ("thread", "u1")])
-EVENTS, WINDOW, CLOCK, END, SITE = 1, 2, 3, 4, 5
+EVENTS, WINDOW, CLOCK, END, SITE, REGION, SELECTION = 1, 2, 3, 4, 5, 6, 7
+MARKS = {"region": 128, "pause": 129}
 BLOCK_EVENTS = 10000
 
 
@@ -42,7 +43,7 @@ class Rank:
     def __init__(self, folder, rank, size, machine=(1, 2), shift_ns=0, program="/opt/app/ring", host="mpich", job=(7, 9)):
         self.rank, self.shift_ns, self.events, self.written, self.sites = rank, shift_ns, [], 0, {}
         self.file = open(os.path.join(folder, f"rank-{rank}.oriel"), "wb")
-        head = struct.pack("<QIIIiii2Q2QQQ64s16s16s256sI", 0x0a314352544c524f, 2, 440, EVENT.itemsize, rank, size, 100 + rank,
+        head = struct.pack("<QIIIiii2Q2QQQ64s16s16s256sI", 0x0a314352544c524f, 3, 440, EVENT.itemsize, rank, size, 100 + rank,
                            *job, *machine, 5_000_000_000 + shift_ns, 1_790_000_000_000_000_000,
                            f"node{machine[0]}".encode(), host.encode(), b"0.1.0",
                            program.encode("utf-8", "surrogateescape"), 0)
@@ -88,6 +89,16 @@ class Rank:
         self.events.append((self.own_ns(begin_ns), duration_ns, waiting_ns, bytes_, target, cause_rank, window, self.site(site), kind,
                             PATHS.index(path), CAUSES.index(cause) if cause else 0, 0))
         return begin_ns + duration_ns
+
+    def region(self, number, name):
+        self.block(REGION, struct.pack("<I4x64s", number, name.encode()))
+
+    def selection(self, sample, text):
+        self.block(SELECTION, struct.pack("<I4x504s", sample, text.encode()))
+
+    def mark(self, kind, begin_ns, duration_ns, region=0, operations=0, bytes_=0, calls_ns=0, waiting_ns=0):
+        self.events.append((self.own_ns(begin_ns), duration_ns, waiting_ns, bytes_, operations, calls_ns & 0xffffffff, region,
+                            calls_ns >> 32, MARKS[kind], 0, 0, 0))
 
     def flush(self):
         self.add(numpy.array(self.events, EVENT))

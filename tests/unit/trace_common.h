@@ -5,6 +5,7 @@
 
 #include "cli/report/trace_merge.h"
 #include "observe/trace/trace.h"
+#include "observe/trace/trace_regions.h"
 #include "observe/trace/trace_sites.h"
 #include "observe/trace/trace_write.h"
 
@@ -58,6 +59,8 @@ static struct oriel_window_record record = {
 static const struct oriel_code_address call_sites[] = {{.module = "/bin/halo", .offset = 0x1234}};
 static const int32_t world_ranks[] = {0, 1, 2, 3};
 
+static const struct oriel_trace_selection *selection; /* of the trace that begins; NULL: all */
+
 /* Begins the trace of rank 0 of 4, with a window that has number 0. */
 static inline void trace_begin(uint64_t limit_bytes)
 {
@@ -72,7 +75,7 @@ static inline void trace_begin(uint64_t limit_bytes)
                                                .host = "mpich"};
     static const struct oriel_trace_clock clock = {.own_ns = 1000, .zero_ns = 1000};
     EXPECT(oriel_trace_writer_open(path, limit_bytes) == NULL);
-    EXPECT(oriel_trace_writer_begin(&header, &clock));
+    EXPECT(oriel_trace_writer_begin(&header, selection, &clock));
     oriel_trace_sites_set(call_sites, 1);
     EXPECT(oriel_trace_window(&record, 8, world_ranks) == 0);
 }

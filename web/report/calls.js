@@ -70,11 +70,12 @@ export const callsSection = () => {
             late = culprits();
         const mostOp = Math.max(...operations.map(row => row[2])),
             mostCall = Math.max(...called.map(row => row[1]));
+        const estimated = data.run.sample > 1 ? ", estimated from samples" : "";
         const card = (title, content) => make("figure", {}, make("figcaption", {}, title), content);
         const nothing = text => make("p", {class: "nothing"}, text);
         room.replaceChildren(
             card(
-                "Operations",
+                "Operations" + estimated,
                 operations.some(row => row[0])
                     ? table(
                           "Operations",

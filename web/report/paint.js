@@ -1,9 +1,9 @@
 /* Draws the timeline into pixels.  When a bin of time is narrower than a few pixels, a column of a row shows the shares of
  * waiting (at the top, by cause), synchronisation and operations (at the bottom). When bins are wider, it shows the events
- * with their durations, with waiting above work.  The line above a row shows epochs. */
+ * with their durations, with waiting above work.  The line above a row shows epochs, the one at its bottom regions. */
 import {colour} from "./dom.js";
 import {data, kindName} from "./model.js";
-import {spansIn} from "./spans.js";
+import {loadMarks, spansIn} from "./spans.js";
 import * as units from "./units.js";
 
 export const causeColour = cause => "cause-" + data.causes[cause].name.replaceAll(" ", "-");
@@ -40,8 +40,9 @@ const columnsOf = (bins, first, {from, to}, width, column) => {
     return any;
 };
 
-/* Rows of shares: place(row) = [top, height] in pixels; faint when events are drawn over them. */
-export const paintShares = (context, bins, view, width, left, rows, place, faint) => {
+/* Rows of shares: place(row) = [top, height] in pixels; faint when events are drawn over them; marks: with regions and
+ * pauses. */
+export const paintShares = (context, bins, view, width, left, rows, place, faint, marks = !faint) => {
     const op = rgb("op"),
         sync = rgb("sync"),
         epoch = rgb("epoch"),
@@ -80,7 +81,42 @@ export const paintShares = (context, bins, view, width, left, rows, place, faint
     scratch.getContext("2d").putImageData(image, 0, 0);
     context.imageSmoothingEnabled = false; /* the screen may have several pixels per page unit */
     context.drawImage(scratch, left, start);
+    if (marks) paintMarks(context, view, width, left, rows, place);
 };
+
+const STRIPE = 6; /* distance of a pause's stripes */
+
+/* A pause is striped. A region is a line at the bottom of its rows; an inner one covers the outer. */
+const paintMarks = (context, view, width, left, rows, place) => {
+    const {regions, pauses} = loadMarks(),
+        scale = width / (view.to - view.from);
+    for (const row of rows) {
+        const [top, height] = place(row),
+            line = Math.max(2, Math.round(height / 9));
+        const across = span => {
+            const x = Math.max(0, (span.begin - view.from) * scale);
+            return [left + x, Math.max(0.7, Math.min(width, (span.begin + span.duration - view.from) * scale) - x)];
+        };
+        const visit = (list, paint) => spansIn(list, view.from, view.to, span => paint(...across(span), span), false);
+        visit(pauses[row], (x, wide) => {
+            context.fillStyle = colour("grid");
+            context.fillRect(x, top, wide, height);
+            context.fillStyle = colour("soft");
+            for (let at = x + STRIPE - (x % STRIPE); at < x + wide; at += STRIPE) context.fillRect(at, top, 1, height);
+        });
+        const found = [];
+        visit(regions[row], (x, wide, span) => found.push([x, wide, span]));
+        found
+            .sort((a, b) => b[2].duration - a[2].duration)
+            .forEach(([x, wide, span]) => {
+                context.fillStyle = regionColour(span.window);
+                context.fillRect(x, top + height - line, wide, line);
+            });
+    }
+};
+
+/* Neighbouring numbers have colours far apart. */
+export const regionColour = number => `hsl(${(number * 137) % 360} 55% 50%)`;
 
 export const eventWords = event => {
     const name = kindName(event.kind);
@@ -125,4 +161,5 @@ export const paintEvents = (context, lists, view, width, left, rows, place) => {
             }
         });
     }
+    paintMarks(context, view, width, left, rows, place);
 };

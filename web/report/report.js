@@ -7,6 +7,7 @@ import {findingsSection} from "./findings.js";
 import {heatSection} from "./heat.js";
 import {histogramsSection} from "./histograms.js";
 import {data, windows} from "./model.js";
+import {regionsSection} from "./regions.js";
 import {sitesSection} from "./sites.js";
 import {summary} from "./summary.js";
 import {timelineSection} from "./timeline.js";
@@ -19,6 +20,7 @@ const makers = [
               ["Windows", windowsSection],
               ["Pairs", heatSection],
               ["Call sites", sitesSection],
+              ...(data.region_sums.length ? [["Regions", regionsSection]] : []),
               ["Timeline", timelineSection],
               ["Time", callsSection],
               ["Sizes", histogramsSection],

@@ -1,4 +1,4 @@
-/* Converts the columns of events and epochs, sorted by rank and time, to lists for each row of ranks; and the bins of the
+/* Converts the columns of events, epochs and marks, sorted by rank and time, to lists for each row of ranks; and the bins of the
  * selected windows. */
 import {data, selection, shown} from "./model.js";
 
@@ -29,8 +29,8 @@ const byRow = columns => {
     return rows;
 };
 
-/* Calls visit for each span in the selected windows that begins before `to` and ends after `from`. */
-export const spansIn = ({list, longest}, from, to, visit) => {
+/* Calls visit for each span (of the selected windows, if spans are of windows) that begins before `to` and ends after `from`. */
+export const spansIn = ({list, longest}, from, to, visit, isOfWindow = true) => {
     let low = 0,
         high = list.length;
     while (low < high) {
@@ -39,11 +39,15 @@ export const spansIn = ({list, longest}, from, to, visit) => {
         else high = middle;
     }
     for (; low < list.length && list[low].begin < to; low++)
-        if (list[low].begin + list[low].duration >= from && (selection() < 0 || list[low].window === selection()))
+        if (list[low].begin + list[low].duration >= from && (!isOfWindow || selection() < 0 || list[low].window === selection()))
             visit(list[low]);
 };
 
 export const load = () => ({events: byRow(data.events), epochs: byRow(data.epochs)});
+
+/* Regions, whose window is the index of their name, and pauses: they are of no window. */
+let marks = null;
+export const loadMarks = () => (marks = marks || {regions: byRow(data.regions), pauses: byRow(data.pauses)});
 
 /* Thousandths of each bin, and counts: one array for each row and quantity, summed over the selected windows. */
 export const bins = () => {

@@ -9,7 +9,7 @@ import {hideTooltip, showTooltip} from "../plot.js";
 import {colour, fitted, make, pixels, redrawn, section} from "./dom.js";
 import {causeClass, data, kindName, placeName, rankWords, rowName, watch, windowName, windows} from "./model.js";
 import {eventWords, paintEvents, paintShares} from "./paint.js";
-import {bins as gather, load, spansIn} from "./spans.js";
+import {bins as gather, load, loadMarks, spansIn} from "./spans.js";
 import * as units from "./units.js";
 
 const LEFT = 46,
@@ -113,7 +113,7 @@ export const timelineSection = () => {
             }
         context.fillStyle = colour("card");
         context.fillRect(0, 0, width, STRIP);
-        paintShares(context, one, {from: 0, to: end}, inner(), LEFT, [0], () => [2, STRIP - 4], false);
+        paintShares(context, one, {from: 0, to: end}, inner(), LEFT, [0], () => [2, STRIP - 4], false, false);
         context.fillStyle = colour("soft");
         context.fillText("all", 4, STRIP / 2 + 4);
     };
@@ -164,6 +164,7 @@ export const timelineSection = () => {
         ["none", "window", windowName(event.window)],
         ["none", "began", units.moment(event.begin, event.duration)],
         ...epochRows(row, event.begin),
+        ...markRows(row, event.begin),
     ];
     const epochRows = (row, at) => {
         const found = [];
@@ -175,6 +176,19 @@ export const timelineSection = () => {
                 `in an epoch: ${data.epoch_kinds[epoch.kind]}` + (epoch.target >= 0 ? ` of rank ${epoch.target}` : ""),
                 `${units.duration(epoch.duration)}, ${units.plural(epoch.operations, "operation")}`,
             ]);
+    };
+    const markRows = (row, at) => {
+        const {regions, pauses} = loadMarks(),
+            found = [];
+        spansIn(
+            regions[row],
+            at,
+            at + 1,
+            region => found.push(["c-region", "in region " + data.region_names[region.window], units.duration(region.duration)]),
+            false,
+        );
+        spansIn(pauses[row], at, at + 1, pause => found.push(["c-pause", "paused", units.duration(pause.duration)]), false);
+        return found.slice(0, 5);
     };
     const share = thousandths => units.percent(thousandths / 1000);
 
@@ -200,9 +214,12 @@ export const timelineSection = () => {
         showTooltip(
             pointer,
             `${rankWords(row, data.timeline.ranks_per_row)}, ${units.moment(Math.floor(at / bin) * bin, bin)} and ${units.duration(bin)} more`,
-            figures.length
-                ? figures.map(([kind, name, of]) => [kind, name, share(of[cell])])
-                : [["none", "no window calls", ""]],
+            [
+                ...(figures.length
+                    ? figures.map(([kind, name, of]) => [kind, name, share(of[cell])])
+                    : [["none", "no window calls", ""]]),
+                ...markRows(row, at),
+            ],
             sums.calls[cell]
                 ? `${units.plural(sums.calls[cell], "call")} begin here, of them ${units.plural(sums.operations[cell], "operation")}`
                 : "",
@@ -338,6 +355,8 @@ export const timelineSection = () => {
                     key("c-sync", "synchronisation"),
                     causes.map(({cause, i}) => key(causeClass(i), "waiting: " + cause.name)),
                     key("c-epoch", "in an epoch"),
+                    data.regions.rank.length ? key("c-region", "regions") : null,
+                    data.pauses.rank.length ? key("c-pause", "paused") : null,
                 ),
                 make(
                     "div",

@@ -15,7 +15,7 @@ const sentence = ({cost_ns, problem, remedy}, whole) =>
 
 export const verdict = () => {
     if (!data.verdict || !windows.length) return null;
-    const {ranks_ns: whole, calls_ns: inside, waiting_ns: waiting, diagnoses} = data.verdict,
+    const {ranks_ns: whole, calls_ns: inside, waiting_ns: waiting, notes, diagnoses} = data.verdict,
         left = diagnoses.length - SHOWN;
     return make(
         "section",
@@ -24,11 +24,12 @@ export const verdict = () => {
             "p",
             {},
             whole
-                ? `${units.percent(inside / whole)} of ${units.duration(data.run.last_ns)} in window calls, ` +
+                ? `${units.percent(inside / whole)} of ${units.duration(whole / data.run.traced)} in window calls, ` +
                       `${units.percent(waiting / whole)} waiting`
                 : `${units.duration(inside)} in window calls, ${units.duration(waiting)} waiting`,
             diagnoses.length ? "." : "; nothing stands out.",
         ),
+        notes.map(note => make("p", {class: "note"}, note + ".")),
         diagnoses.length
             ? make(
                   "ol",

@@ -392,7 +392,7 @@ static void regions_end(const struct oriel_access *access, uint64_t low, uint64_
         struct oriel_conflict conflict = {.later = *access,
                                           .offset = region->offset + (int64_t)(first - region->low),
                                           .len_bytes = end - first};
-        if (oriel_region_end(region))
+        if (oriel_local_region_end(region))
             region->tell(&conflict, region->closure);
     }
 }

@@ -107,7 +107,7 @@ const struct oriel_local_region *oriel_region_find(uint64_t low, uint64_t high,
     return NULL;
 }
 
-bool oriel_region_end(const struct oriel_local_region *region)
+bool oriel_local_region_end(const struct oriel_local_region *region)
 {
     bool fresh = !region->ended;
     own.list[region - own.list].ended = true;

@@ -30,7 +30,7 @@ bool oriel_region_remove(uint64_t low, oriel_shm_offset history, struct oriel_lo
 void oriel_regions_clear(void);
 
 /* Marks the region as ended. Returns whether it was not yet. */
-bool oriel_region_end(const struct oriel_local_region *region);
+bool oriel_local_region_end(const struct oriel_local_region *region);
 
 /* From the first byte of all regions to the end of the last. */
 struct oriel_regions_bounds {

@@ -33,10 +33,11 @@ struct part {
 
 /* --- a process's part, from its memory file --- */
 
-/* The mapped file, and its newest record. */
+/* The mapped file, and in it the newest record of a window and that of the process, or NULL. */
 struct source {
     const char *base;
     uint64_t newest;
+    const struct oriel_process_record *process;
 };
 
 static const struct oriel_window_record *record_at(const struct source *source, uint64_t offset)
@@ -79,13 +80,35 @@ static char *pack_places(const struct source *source, struct oriel_merged_record
     return at + len_bytes;
 }
 
+/* A pause that goes on counts until now. */
+static char *pack_process(const struct source *source, struct oriel_merged_records *part, char *at)
+{
+    const struct oriel_process_record *process = source->process;
+    uint32_t count =
+        process == NULL ? 0 : atomic_load_explicit(&process->regions, memory_order_acquire);
+    if (process == NULL)
+        return at;
+    uint64_t since_ns = atomic_load_explicit(&process->paused_since_ns, memory_order_relaxed);
+    part->paused_ns = atomic_load_explicit(&process->paused_ns, memory_order_relaxed);
+    part->paused_ns += since_ns != 0 ? oriel_now_ns() - since_ns : 0;
+    for (uint32_t i = 0; i < count && i < ORIEL_REGIONS_MOST; i++) {
+        if (atomic_load_explicit(&process->region[i].count, memory_order_relaxed) == 0)
+            continue;
+        memcpy(at, &process->region[i], sizeof process->region[i]);
+        at += sizeof process->region[i];
+        part->regions++;
+    }
+    return at;
+}
+
 /* The number of records in the chain, which starts at the newest; and the most that they, their
- * call sites and places can need. */
+ * call sites, places and regions can need. */
 static uint32_t chain_measure(const struct source *source, size_t *len_bytes)
 {
     uint32_t windows = 0;
-    *len_bytes =
-        sizeof(struct oriel_merged_records) + ORIEL_PLACES_MOST * sizeof(struct oriel_code_address);
+    *len_bytes = sizeof(struct oriel_merged_records) +
+                 ORIEL_PLACES_MOST * sizeof(struct oriel_code_address) +
+                 ORIEL_REGIONS_MOST * sizeof(struct oriel_counted_region);
     for (const struct oriel_window_record *record = record_at(source, source->newest);
          record != NULL; record = record_at(source, record->next)) {
         *len_bytes += oriel_merged_window_bytes(record->n, ORIEL_SITE_ROWS);
@@ -113,6 +136,7 @@ static struct part part_pack(const struct source *source, int world_rank)
     *part.gathered = (struct oriel_merged_records){
         .magic = ORIEL_MERGED_MAGIC, .world_rank = world_rank, .windows = windows};
     char *at = pack_places(source, part.gathered, (char *)(part.gathered + 1));
+    at = pack_process(source, part.gathered, at);
     for (i = 0; i < windows; i++)
         at = pack_window(source, records[i], at);
     free(records);
@@ -157,8 +181,12 @@ static bool peer_source(const struct oriel_peer *peer, int ranks, int32_t *rank,
     const struct oriel_state *state =
         (const struct oriel_state *)(peer->base + ORIEL_FILE_STATE_OFFSET);
     *rank = state->world_rank;
-    *source =
-        (struct source){peer->base, atomic_load_explicit(&state->records, memory_order_acquire)};
+    *source = (struct source){
+        .base = peer->base, .newest = atomic_load_explicit(&state->records, memory_order_acquire)};
+    if (source->newest != 0) {
+        uint64_t process = record_at(source, source->newest)->process;
+        source->process = process != 0 ? (const void *)(peer->base + process) : NULL;
+    }
     return state->world_size == ranks && *rank >= 0 && *rank < ranks && source->newest != 0;
 }
 
@@ -341,7 +369,8 @@ void oriel_statistics_write(const char *file, uint64_t ran_ns)
     if (oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS ||
         oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS)
         return;
-    struct source source = {oriel_file_base(), oriel_records_newest()};
+    const struct oriel_process_record *process = oriel_process_record();
+    struct source source = {oriel_file_base(), oriel_records_newest(), process};
     struct part own = part_pack(&source, rank);
     bool all_here = all_ranks_meet(ranks);
     bool is_free = true;

@@ -1,21 +1,22 @@
 /* The message from rank 0 to the `oriel` command (base/helper_process.h) when the program ends. The
  * command adds the records up and writes the table or the JSON. It is the head, then the part of
  * each rank that sent its records, in any order. A part is a struct oriel_merged_records, then the
- * places of its call sites, struct oriel_code_address [places]. For each of the rank's windows,
- * oldest first, these follow: its struct oriel_window_record (whose sites is now the number of its
- * call sites, and whose other offsets are invalid), its struct oriel_toward [n], its int32_t ranks
- * [n], padded to a multiple of 8 bytes, and its struct oriel_counted_site [sites]. This header does
- * not need mpi.h. */
+ * places of its call sites, struct oriel_code_address [places], then its struct
+ * oriel_counted_region [regions]. For each of the rank's windows, oldest first, these follow: its
+ * struct oriel_window_record (whose sites is now the number of its call sites, and whose other
+ * offsets are invalid), its struct oriel_toward [n], its int32_t ranks [n], padded to a multiple of
+ * 8 bytes, and its struct oriel_counted_site [sites]. This header does not need mpi.h. */
 #ifndef ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 #define ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 
+#include "observe/stats/process_record.h"
 #include "observe/stats/record.h"
 #include "observe/stats/site_places.h"
 #include "observe/stats/site_table.h"
 
 #include <stddef.h>
 
-#define ORIEL_MERGED_MAGIC UINT64_C(0x0431544154534c52) /* changes with the format of records */
+#define ORIEL_MERGED_MAGIC UINT64_C(0x0531544154534c52) /* changes with the format of records */
 
 struct oriel_statistics_head {
     uint64_t magic;
@@ -37,6 +38,9 @@ struct oriel_merged_records {
     /* 1: the rank was not in MPI_Finalize, or did not answer; read from its memory file */
     uint32_t is_early;
     uint32_t places;
+    uint64_t paused_ns; /* by MPI_Pcontrol */
+    uint32_t regions;
+    uint32_t reserved;
 };
 
 static inline size_t oriel_merged_window_bytes(int32_t n, uint64_t sites)

@@ -14,18 +14,36 @@ struct oriel_counted_site *oriel_observed_site_elsewhere(const struct oriel_obse
     struct oriel_site_place place = oriel_site_place_find(address);
     uint64_t key = oriel_site_key(place.address, kind);
     struct oriel_counted_site *site = oriel_site_table_find(observed->sites, key);
-    return site != NULL ? site : oriel_site_table_add(observed->sites, key, place.number, kind);
+    if (site != NULL)
+        return site;
+    site = oriel_site_table_add(observed->sites, key, place.number, kind);
+    oriel_traced_site_start(site);
+    return site;
 }
 
 static void count_times(const struct oriel_observed_call *call, uint64_t time_ns,
                         uint64_t waiting_ns)
 {
     oriel_count(call->observed, &call->site->time_ns, time_ns);
+    oriel_program_region_count_time(time_ns, waiting_ns);
     if (waiting_ns == 0)
         return;
     oriel_count(call->observed, &call->site->waiting_ns, waiting_ns);
     oriel_count(call->observed, &call->site->waited, 1);
     oriel_count_most(&call->site->longest_ns, waiting_ns);
+}
+
+/* How many calls the working time of one stands for. */
+static uint64_t calls_represented(const struct oriel_observed_call *call, bool is_sampled,
+                                  uint64_t working_ns, uint64_t bytes)
+{
+    bool is_sampled_trace = oriel_traced_sample > 1 && call->site->kind < ORIEL_TRACE_CALL;
+    if (!is_sampled || call->site->count < ORIEL_CALL_SAMPLE ||
+        ((call->timed & ORIEL_TIMED_TRACED) != 0 && !is_sampled_trace))
+        return 1;
+    if ((call->timed & ORIEL_TIMED_DUE) == 0)
+        return 0;
+    return working_ns < ORIEL_CALL_AT_ONCE_NS + bytes ? ORIEL_CALL_SAMPLE : 1;
 }
 
 void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_sampled,
@@ -35,20 +53,23 @@ void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_s
     uint64_t took_ns = call->begin_ns != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
     uint64_t spent_ns = waiting_ns + atomic_load_explicit(&clock_ns, memory_order_relaxed);
     uint64_t working_ns = took_ns > spent_ns ? took_ns - spent_ns : 0;
-    bool is_one_of_many = is_sampled && !oriel_tracing && call->site->count >= ORIEL_CALL_SAMPLE &&
-                          working_ns < ORIEL_CALL_AT_ONCE_NS + bytes;
-    count_times(call, working_ns * (is_one_of_many ? ORIEL_CALL_SAMPLE : 1) + waiting_ns,
+    count_times(call,
+                working_ns * calls_represented(call, is_sampled, working_ns, bytes) + waiting_ns,
                 waiting_ns);
-    if (oriel_tracing && call->begin_ns != 0)
+    if ((call->timed & ORIEL_TIMED_TRACED) != 0)
         oriel_traced_add(call, took_ns, target, path, bytes);
 }
 
-void oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t time_ns)
+bool oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t time_ns)
 {
     count_times(call, time_ns, oriel_thread_waits.total_ns - call->waited_ns);
     oriel_count(call->observed, &call->site->count, 1);
-    if (oriel_tracing)
+    bool is_traced =
+        oriel_tracing && oriel_observed_is_traced(call->observed, call->site,
+                                                  (enum oriel_trace_kind)call->site->kind, 0);
+    if (is_traced)
         oriel_traced_add(call, time_ns, -1, 0, 0);
+    return is_traced;
 }
 
 void oriel_observed_call_start(void)

@@ -5,21 +5,29 @@
  * call site, one in ORIEL_CALL_SAMPLE is timed, and its time counts for all of them. Their waiting
  * time is known for each (wait_observer.c) and counts in full. The clock's own time is subtracted.
  * A call of ORIEL_CALL_AT_ONCE_NS or more, and a nanosecond for each byte, was interrupted, and
- * counts once. Traced calls are always timed. Private to observe/. */
+ * counts once. Traced calls are always timed. If all operations of a site are traced, each counts
+ * for itself; if they are sampled, their times do not count, except for those timed anyway. Private
+ * to observe/. */
 #ifndef ORIEL_OBSERVE_STATS_OBSERVED_CALL_H
 #define ORIEL_OBSERVE_STATS_OBSERVED_CALL_H
 
 #include "observe/stats/observed_window.h"
+#include "observe/stats/program_region.h"
+#include "observe/trace/trace_filter.h"
 
 #include "base/wait.h"
 
 enum { ORIEL_CALL_SAMPLE = 64, ORIEL_CALL_AT_ONCE_NS = 10000 };
+
+/* Why a call is timed. */
+enum oriel_timed { ORIEL_TIMED_DUE = 1 /* also without a trace */, ORIEL_TIMED_TRACED = 2 };
 
 struct oriel_observed_call {
     struct oriel_observed *observed;
     struct oriel_counted_site *site;
     uint64_t begin_ns;  /* 0: not timed */
     uint64_t waited_ns; /* this thread's waiting time until then */
+    uint64_t timed;     /* enum oriel_timed; bytes would stall the copy of the structure */
 };
 
 /* The counters of a call whose site is not in the table by the address. */
@@ -38,6 +46,23 @@ static inline struct oriel_counted_site *oriel_observed_site(const struct oriel_
                                       : oriel_observed_site_elsewhere(observed, kind, address);
 }
 
+/* Whether a call is traced that is the site's number-th, from 0. */
+static inline bool oriel_observed_is_traced(const struct oriel_observed *observed,
+                                            struct oriel_counted_site *site,
+                                            enum oriel_trace_kind kind, uint64_t number)
+{
+    uint64_t kinds = atomic_load_explicit(&observed->first->traced_kinds, memory_order_relaxed);
+    if ((kinds & ORIEL_TRACE_KIND_BIT(kind)) == 0)
+        return false;
+    if (kind >= ORIEL_TRACE_CALL || oriel_traced_sample == 1)
+        return true;
+    uint32_t next = atomic_load_explicit(&site->next_traced, memory_order_relaxed);
+    if ((int32_t)((uint32_t)number - next) < 0)
+        return false;
+    oriel_traced_site_advance(site, number);
+    return true;
+}
+
 /* address: to which the exported function returns. */
 static inline struct oriel_observed_call oriel_observed_call_begin(struct oriel_observed *observed,
                                                                    enum oriel_trace_kind kind,
@@ -51,8 +76,12 @@ static inline struct oriel_observed_call oriel_observed_call_begin(struct oriel_
     oriel_current_call.site = call.site;
     oriel_current_call.target = target;
     uint64_t before = atomic_load_explicit(&call.site->count, memory_order_relaxed);
-    if (!is_sampled || before < ORIEL_CALL_SAMPLE || before % ORIEL_CALL_SAMPLE == 0 ||
-        oriel_unlikely(oriel_tracing))
+    if (!is_sampled || before < ORIEL_CALL_SAMPLE || before % ORIEL_CALL_SAMPLE == 0)
+        call.timed = ORIEL_TIMED_DUE;
+    if (oriel_unlikely(oriel_tracing) &&
+        oriel_observed_is_traced(observed, call.site, kind, before))
+        call.timed |= ORIEL_TIMED_TRACED;
+    if (call.timed != 0)
         call.begin_ns = oriel_now_ns();
     return call;
 }
@@ -71,8 +100,9 @@ static inline void oriel_observed_call_end(const struct oriel_observed_call *cal
     oriel_count(call->observed, &call->site->count, 1);
 }
 
-/* Counts and traces the creation or the end of a window, of which all times are known. */
-void oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t time_ns);
+/* Counts and traces the creation or the end of a window, of which all times are known. Returns
+ * whether it is in the trace. */
+bool oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t time_ns);
 
 /* Measures the clock, before the first call. */
 void oriel_observed_call_start(void);

@@ -1,5 +1,6 @@
 /* The observing entries that create windows, change their description, and free them. */
 #include "observe/stats/observed_call.h"
+#include "observe/stats/pause.h"
 #include "observe/stats/site_places.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ static int creation_end(struct oriel_observed_call *making,
     uint64_t time_ns = oriel_now_ns() - making->begin_ns;
     creation->place = oriel_site_place_find(creation->address).number;
     making->observed = oriel_observed_add(*win, creation);
-    if (making->observed != NULL) {
+    if (making->observed != NULL && !oriel_observation_is_paused()) {
         making->site = oriel_observed_site(
             making->observed, ORIEL_TRACE_CALL + ORIEL_CALL_OF_create, creation->address);
         oriel_observed_call_whole(making, time_ns);
@@ -66,12 +67,13 @@ static void description_changed(struct oriel_observed *observed, const char *nam
     else
         oriel_observed_set_path(observed->first);
     oriel_traced_describe(observed->first->record);
+    oriel_traced_select(observed->first);
 }
 
 static int observe_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
     int code = oriel_observe_before.Win_attach(win, base, size);
-    struct oriel_observed *observed = oriel_observed_find(win);
+    struct oriel_observed *observed = oriel_observed_find_paused(win);
     if (code == MPI_SUCCESS && observed != NULL && observed->record->shared_by == 0)
         description_changed(observed, NULL);
     return code;
@@ -80,9 +82,31 @@ static int observe_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 static int observe_Win_set_name(MPI_Win win, const char *win_name)
 {
     int code = oriel_observe_before.Win_set_name(win, win_name);
-    struct oriel_observed *observed = oriel_observed_find(win);
+    struct oriel_observed *observed = oriel_observed_find_paused(win);
     if (code == MPI_SUCCESS && observed != NULL && observed->record->shared_by == 0)
         description_changed(observed, win_name);
+    return code;
+}
+
+/* Ends the observation of a window. Without a traced call, its description shows its end. */
+static void window_remove(MPI_Win handle, struct oriel_observed *first, bool is_traced)
+{
+    struct oriel_window_record *record = first->record;
+    oriel_observed_remove(handle, first);
+    if (!is_traced)
+        oriel_traced_describe(record);
+}
+
+/* In a pause: other ranks may wait for this one. */
+static int free_uncounted(MPI_Win *win)
+{
+    MPI_Win handle = *win;
+    struct oriel_observed *observed = oriel_observed_find_paused(handle);
+    if (observed != NULL)
+        oriel_waiting_arrive(observed, oriel_now_ns());
+    int code = oriel_observe_before.Win_free(win);
+    if (observed != NULL && *win == MPI_WIN_NULL)
+        window_remove(handle, observed->first, false);
     return code;
 }
 
@@ -90,9 +114,11 @@ static int observe_Win_set_name(MPI_Win win, const char *win_name)
  * oriel_observed does not. */
 static int observe_Win_free(MPI_Win *win)
 {
-    struct oriel_observed *observed = win == NULL ? NULL : oriel_observed_find(*win);
-    if (observed == NULL)
+    if (win == NULL)
         return oriel_observe_before.Win_free(win);
+    struct oriel_observed *observed = oriel_observed_find(*win);
+    if (observed == NULL)
+        return free_uncounted(win);
     MPI_Win handle = *win;
     struct oriel_observed_call freeing = creation_begin();
     freeing.observed = observed;
@@ -105,9 +131,9 @@ static int observe_Win_free(MPI_Win *win)
     int code = oriel_observe_before.Win_free(win);
     oriel_current_call = (struct oriel_current_call){.observed = NULL};
     free(others);
-    oriel_observed_call_whole(&freeing, oriel_now_ns() - freeing.begin_ns);
+    bool is_traced = oriel_observed_call_whole(&freeing, oriel_now_ns() - freeing.begin_ns);
     if (*win == MPI_WIN_NULL)
-        oriel_observed_remove(handle, observed->first);
+        window_remove(handle, observed->first, is_traced);
     return code;
 }
 

@@ -80,6 +80,7 @@ static inline void operation_end(const struct oriel_observed_call *call, int cod
     oriel_count(observed, &observed->toward[target].operations, 1);
     oriel_count(observed, &observed->toward[target].bytes, bytes);
     oriel_count(observed, &call->site->bytes, bytes);
+    oriel_program_region_count_operation(bytes);
     oriel_observed_call_end(call, true, target, path, bytes);
 }
 

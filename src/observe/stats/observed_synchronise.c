@@ -39,12 +39,21 @@ ENTRY(Win_flush_local, flush, rank, true, (int rank, MPI_Win win), (rank, win))
 ENTRY(Win_flush_local_all, flush, -1, true, (MPI_Win win), (win))
 ENTRY(Win_sync, sync, -1, true, (MPI_Win win), (win))
 
+/* In a pause, too. */
+static int fence_uncounted(int assert, MPI_Win win)
+{
+    const struct oriel_observed *observed = oriel_observed_find_paused(win);
+    if (observed != NULL)
+        oriel_waiting_arrive(observed, oriel_now_ns());
+    return oriel_observe_before.Win_fence(assert, win);
+}
+
 /* Publishes this rank's arrival time (wait_observer.c). */
 static int observe_Win_fence(int assert, MPI_Win win)
 {
     struct oriel_observed *observed = oriel_observed_find(win);
     if (oriel_unlikely(observed == NULL))
-        return oriel_observe_before.Win_fence(assert, win);
+        return fence_uncounted(assert, win);
     struct oriel_observed_call call = oriel_observed_call_begin(
         observed, ORIEL_TRACE_CALL + ORIEL_CALL_OF_fence, __builtin_return_address(0), -1, false);
     oriel_waiting_arrive(observed, call.begin_ns);

@@ -27,6 +27,8 @@ struct oriel_observed {
     struct oriel_toward *toward;    /* n; in the record, except for windows that share one */
     struct oriel_window *window;    /* NULL: the host's */
     uint32_t n;
+    /* of the first: the kinds of its calls that are traced (ORIEL_TRACE_KIND_BIT) */
+    _Atomic uint64_t traced_kinds;
     bool by_many; /* threads count in it concurrently */
     /* none of its calls reach another node, an agent or the host: without waiting they take
      * nanoseconds */
@@ -70,7 +72,10 @@ extern _Thread_local struct oriel_observed_recent oriel_observed_recent
 
 struct oriel_observed *oriel_observed_find_slow(MPI_Win win);
 
-/* NULL: not observed. */
+/* The same in a pause, for what is observed then. */
+struct oriel_observed *oriel_observed_find_paused(MPI_Win win);
+
+/* NULL: not observed, or in a pause (pause.h). */
 static inline struct oriel_observed *oriel_observed_find(MPI_Win win)
 {
     uint64_t generation = atomic_load_explicit(&oriel_tls_cache_generation, memory_order_relaxed);
@@ -131,9 +136,30 @@ void oriel_records_visit(void (*visit)(const struct oriel_window_record *record,
 
 struct oriel_observed_call;
 
+/* Of the operations of a call site, one in that number is traced. */
+extern uint32_t oriel_traced_sample __attribute__((visibility("hidden")));
+
+/* Before the first window: what is traced of this rank. */
+void oriel_traced_start(int32_t world_rank);
+
+/* The same, for the trace's file. */
+void oriel_traced_selection(struct oriel_trace_selection *out);
+
+/* The window is new, or has a new name: which of its calls are traced. */
+void oriel_traced_select(struct oriel_observed *first);
+
+/* The site is new: which operation of a sampled trace is the first. */
+void oriel_traced_site_start(struct oriel_counted_site *site);
+
+/* An operation is traced that has this number at its site: which one is the next. */
+void oriel_traced_site_advance(struct oriel_counted_site *site, uint64_t number);
+
 /* A timed call that has ended. path and bytes are of operations. */
 void oriel_traced_add(const struct oriel_observed_call *call, uint64_t duration_ns, int32_t target,
                       uint8_t path, uint64_t bytes);
+
+/* A region or a pause that has ended. */
+void oriel_traced_mark(const struct oriel_trace_mark *mark);
 
 /* The window is new, or its description has changed. */
 void oriel_traced_describe(struct oriel_window_record *record);

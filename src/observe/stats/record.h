@@ -67,6 +67,7 @@ struct oriel_window_record {
     uint64_t ranks;     /* offset of int32_t [n]: their ranks in MPI_COMM_WORLD, -1 if outside it */
     uint64_t sites;     /* offset of struct oriel_site_table (site_table.h): all calls */
     uint64_t places;    /* offset of struct oriel_site_places (site_places.h); 0: none */
+    uint64_t process;   /* offset of struct oriel_process_record (process_record.h); 0: none */
     /* When this rank arrived at the window's barriers (fence, free), by the parity of their number,
      * on the monotonic clock. A rank that waited looks for the latest. A rank arrives two barriers
      * later only when all have arrived at the next one. So an entry stays valid while any rank at

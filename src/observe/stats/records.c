@@ -3,6 +3,8 @@
  * oriel_observed ends with its window. */
 #include "observe/stats/observed_window.h"
 
+#include "observe/stats/pause.h"
+#include "observe/stats/process_record.h"
 #include "observe/stats/site_places.h"
 
 #include "base/hash_table.h"
@@ -71,6 +73,7 @@ static void record_publish(struct oriel_window_record *record)
 {
     record->next = newest;
     record->places = oriel_site_places_offset();
+    record->process = oriel_process_record_offset();
     atomic_store_explicit(&record->state, 1, memory_order_release);
     newest = (uint64_t)((char *)record - oriel_file_base());
     oriel_state_set_records(newest);
@@ -220,6 +223,7 @@ static bool record_window(MPI_Win win, struct oriel_observed *observed, MPI_Grou
     unsigned thread = thread_number();
     observed->by_many |= thread == ORIEL_COUNTING_THREADS - 1;
     observed->of_thread[thread] = observed;
+    oriel_traced_select(observed);
     return oriel_hash_table_set(&table, (uint64_t)(uintptr_t)win, observed);
 }
 
@@ -293,22 +297,29 @@ static struct oriel_observed *observed_find_existing(MPI_Win win)
     return observed;
 }
 
-struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
+struct oriel_observed *oriel_observed_find_paused(MPI_Win win)
 {
-    uint64_t generation = oriel_tls_cache_begin();
-    uint64_t key = (uint64_t)(uintptr_t)win;
-    struct oriel_observed *first = oriel_hash_table_find(&table, key);
+    struct oriel_observed *first = oriel_hash_table_find(&table, (uint64_t)(uintptr_t)win);
     if (first == NULL && atomic_load_explicit(&oriel_observe_began_late, memory_order_relaxed))
         first = observed_find_existing(win);
-    struct oriel_observed *observed = observed_for_thread(first);
+    return observed_for_thread(first);
+}
+
+struct oriel_observed *oriel_observed_find_slow(MPI_Win win)
+{
+    uint64_t generation = oriel_tls_cache_begin(); /* L1 (pause.c) */
+    if (oriel_observation_is_paused())             /* L2 */
+        return NULL;
+    uint64_t key = (uint64_t)(uintptr_t)win;
+    struct oriel_observed *observed = oriel_observed_find_paused(win);
     if (observed != NULL)
-        oriel_observed_recent = (struct oriel_observed_recent){generation, key, observed};
+        oriel_observed_recent = (struct oriel_observed_recent){generation, key, observed}; /* L3 */
     return observed;
 }
 
 uint64_t oriel_observe_window_id(MPI_Win win, uint32_t *n)
 {
-    const struct oriel_observed *observed = oriel_observed_find(win);
+    const struct oriel_observed *observed = oriel_observed_find_paused(win);
     if (observed == NULL || observed->record->shared_by != 0)
         return 0;
     *n = observed->n;

@@ -36,7 +36,9 @@ struct oriel_counted_site {
     _Atomic uint64_t longest_ns; /* of one call's waiting */
     uint16_t place;              /* number in the process's list (site_places.h); 0: others */
     uint8_t kind;                /* enum oriel_trace_kind */
-    uint8_t reserved[5];
+    uint8_t reserved;
+    /* of a sampled trace: the count, modulo 2^32, of the next operation that is traced */
+    _Atomic uint32_t next_traced;
 };
 _Static_assert(sizeof(struct oriel_counted_site) == 64, "a site has a cache line");
 

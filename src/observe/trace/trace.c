@@ -7,6 +7,7 @@
 #include "base/wait.h"
 #include "host/host.h"
 #include "observe/observe.h"
+#include "observe/stats/observed_window.h"
 #include "observe/trace/trace_clocks.h"
 #include "observe/trace/trace_file.h"
 #include "observe/trace/trace_write.h"
@@ -26,6 +27,7 @@ enum { LEAST_BYTES = 4096 }; /* of a file with any content */
 
 static char path[PATH_MAX]; /* also used by the writer, so not from malloc (trace_ring.c) */
 static struct oriel_trace_header header;
+static struct oriel_trace_selection selection;
 static struct oriel_trace_clock first_clock;
 static struct oriel_trace_clock last_clock;
 static pid_t taking_part; /* this process's pid; a forked child is not traced */
@@ -113,6 +115,7 @@ void oriel_trace_start(int32_t world_rank, int32_t world_size)
             oriel_warn_job("ORIEL_TRACE: spawned processes are not traced");
         return;
     }
+    oriel_traced_start(world_rank);
     const char *refusal = open_file(folder, world_rank, world_size);
     oriel_trace_clocks_begin(world_rank, world_size, refusal, &run);
     taking_part = getpid();
@@ -120,7 +123,10 @@ void oriel_trace_start(int32_t world_rank, int32_t world_size)
         return;
     fill_header(world_rank, world_size, &run);
     first_clock = run.clock;
-    (void)oriel_trace_writer_begin(&header, run.is_aligned ? &first_clock : NULL);
+    oriel_traced_selection(&selection);
+    bool is_selected = selection.sample > 1 || selection.filter[0] != '\0';
+    (void)oriel_trace_writer_begin(&header, is_selected ? &selection : NULL,
+                                   run.is_aligned ? &first_clock : NULL);
 }
 
 /* An untraced rank may still have to answer for its node's clock. */

@@ -24,6 +24,10 @@ uint32_t oriel_trace_window(const struct oriel_window_record *record, int64_t di
 
 void oriel_trace_add(const struct oriel_trace_event *event);
 
+/* Has everything written that the caller's thread has added. Waits at most some seconds for the
+ * disk. Returns at once if this process is not traced. */
+void oriel_trace_flush(void);
+
 /* In MPI_Finalize: compares the clocks again, empties all rings, writes the last block. */
 void oriel_trace_stop(void);
 

@@ -9,11 +9,17 @@
 
 #include "base/code_address.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define ORIEL_TRACE_MAGIC UINT64_C(0x0a314352544c524f) /* "ORLTRC1\n" */
 #define ORIEL_BLOCK_MAGIC UINT32_C(0x4b4c424f)         /* "OBLK" */
-enum { ORIEL_TRACE_VERSION = 2, ORIEL_BLOCK_BYTES_MOST = 1 << 20 };
+/* Version 2 has no marks. */
+enum {
+    ORIEL_TRACE_VERSION = 3,
+    ORIEL_TRACE_VERSION_LEAST = 2, /* that readers know */
+    ORIEL_BLOCK_BYTES_MOST = 1 << 20
+};
 
 struct oriel_trace_header {
     uint64_t magic;
@@ -39,9 +45,11 @@ enum oriel_block_type {
     ORIEL_BLOCK_EVENTS = 1, /* struct oriel_trace_event [] */
     /* struct oriel_trace_window and its ranks; repeated after a change, e.g. of the name */
     ORIEL_BLOCK_WINDOW = 2,
-    ORIEL_BLOCK_CLOCK = 3, /* struct oriel_trace_clock */
-    ORIEL_BLOCK_END = 4,   /* struct oriel_trace_end: the program reached MPI_Finalize */
-    ORIEL_BLOCK_SITE = 5,  /* struct oriel_trace_site; repeated at the end, with its line */
+    ORIEL_BLOCK_CLOCK = 3,     /* struct oriel_trace_clock */
+    ORIEL_BLOCK_END = 4,       /* struct oriel_trace_end: the program reached MPI_Finalize */
+    ORIEL_BLOCK_SITE = 5,      /* struct oriel_trace_site; repeated at the end, with its line */
+    ORIEL_BLOCK_REGION = 6,    /* struct oriel_trace_region */
+    ORIEL_BLOCK_SELECTION = 7, /* struct oriel_trace_selection, if not all calls are traced */
 };
 
 struct oriel_trace_block {
@@ -71,8 +79,35 @@ struct oriel_trace_event {
 _Static_assert(sizeof(struct oriel_trace_event) == 48, "files have it");
 
 /* Operations first: ORIEL_TRACE_OPERATION + enum oriel_counted_operation; ORIEL_TRACE_CALL + enum
- * oriel_counted_call. */
+ * oriel_counted_call. From ORIEL_TRACE_KINDS on, kinds are of marks. */
 enum oriel_trace_kind { ORIEL_TRACE_OPERATION = 0, ORIEL_TRACE_CALL = 64, ORIEL_TRACE_KINDS = 128 };
+
+/* A mark is no call, and has the place of an event in its block. It is written when it ends. */
+enum oriel_trace_mark_kind {
+    ORIEL_MARK_REGION = ORIEL_TRACE_KINDS, /* from oriel_region_begin to oriel_region_end */
+    ORIEL_MARK_PAUSE,                      /* of all threads, by MPI_Pcontrol; its sums are 0 */
+    ORIEL_MARK_KINDS_END
+};
+struct oriel_trace_mark {
+    uint64_t begin_ns;
+    uint64_t duration_ns;
+    /* of this thread's calls in the region, inner regions included: */
+    uint64_t waiting_ns;
+    uint64_t bytes;
+    uint32_t operations;   /* UINT32_MAX: that or more */
+    uint32_t calls_ns_low; /* their time, 48 bits */
+    uint16_t region;       /* number of an earlier ORIEL_BLOCK_REGION */
+    uint16_t calls_ns_high;
+    uint8_t kind; /* enum oriel_trace_mark_kind */
+    uint8_t reserved[2];
+    uint8_t thread;
+};
+_Static_assert(sizeof(struct oriel_trace_mark) == sizeof(struct oriel_trace_event) &&
+                   offsetof(struct oriel_trace_mark, kind) ==
+                       offsetof(struct oriel_trace_event, kind) &&
+                   offsetof(struct oriel_trace_mark, thread) ==
+                       offsetof(struct oriel_trace_event, thread),
+               "blocks of events have both");
 
 struct oriel_trace_window {
     uint32_t number; /* of this file, from 0 */
@@ -83,7 +118,8 @@ struct oriel_trace_window {
     uint64_t size_bytes;
     int64_t disp_unit;
     uint8_t own_path;
-    uint8_t reserved[5];
+    uint8_t is_freed; /* 1: it was freed by a call that is not traced */
+    uint8_t reserved[4];
     uint16_t site; /* of its creating call, as in events */
     char name[64];
     char reason[160];
@@ -95,6 +131,21 @@ struct oriel_trace_site {
     uint32_t number; /* of this file, from 1 */
     uint32_t reserved;
     struct oriel_code_address place;
+};
+
+struct oriel_trace_region {
+    uint32_t number; /* of this file; 0: all those that have none of their own */
+    uint32_t reserved;
+    char name[64];
+};
+
+/* What is traced: every sample-th operation on average, and the calls that ORIEL_TRACE_FILTER
+ * selects. */
+enum { ORIEL_TRACE_SAMPLE_MOST = 1000000000 };
+struct oriel_trace_selection {
+    uint32_t sample; /* 1 to ORIEL_TRACE_SAMPLE_MOST */
+    uint32_t reserved;
+    char filter[504]; /* ""; a longer one is cut off */
 };
 
 /* This node's monotonic clock reads own_ns when rank 0's reads zero_ns, within error_ns. The first

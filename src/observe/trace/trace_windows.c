@@ -8,6 +8,7 @@
 #include "observe/trace/trace.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,6 +42,7 @@ static void description_fill(const struct oriel_window_record *record, int64_t d
     out->size_bytes = record->size_bytes;
     out->disp_unit = disp_unit;
     out->own_path = record->own_path;
+    out->is_freed = atomic_load_explicit(&record->state, memory_order_relaxed) == 2;
     out->site = record->place;
     memcpy(out->name, record->name, strnlen(record->name, sizeof out->name - 1));
     memcpy(out->reason, record->reason, strnlen(record->reason, sizeof out->reason - 1));

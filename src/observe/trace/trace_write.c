@@ -9,6 +9,7 @@
 #include "base/wait.h"
 #include "observe/trace/trace.h"
 #include "observe/trace/trace_file.h"
+#include "observe/trace/trace_regions.h"
 #include "observe/trace/trace_ring.h"
 #include "observe/trace/trace_sites.h"
 #include "observe/trace/trace_windows.h"
@@ -36,13 +37,16 @@ static struct {
     uint64_t limit_bytes;
     const char *refusal;               /* why the file could not be created */
     struct oriel_trace_header *header; /* NULL: tracing does not begin */
+    const struct oriel_trace_selection *selection;
     const struct oriel_trace_clock *clock;
     bool begun;
     _Atomic bool ends;
-    uint64_t dropped; /* by the rings, as last read */
-    sem_t done;       /* the thread has created the file, then written the header */
-    sem_t go;         /* it may write the header */
-    sem_t bell;       /* a ring is half full, or tracing ends */
+    _Atomic uint32_t flushes_wanted;
+    _Atomic uint32_t flushes_done; /* all that were wanted when that flush began */
+    uint64_t dropped;              /* by the rings, as last read */
+    sem_t done;                    /* the thread has created the file, then written the header */
+    sem_t go;                      /* it may write the header */
+    sem_t bell;                    /* a ring is half full, or tracing ends */
 } writer;
 
 static void semaphore_wait(sem_t *what)
@@ -77,19 +81,29 @@ static void write_site(const struct oriel_trace_site *site)
     (void)oriel_trace_file_append(ORIEL_BLOCK_SITE, site, sizeof *site, NULL, 0, writer.dropped);
 }
 
+static void write_region(const struct oriel_trace_region *region)
+{
+    (void)oriel_trace_file_append(ORIEL_BLOCK_REGION, region, sizeof *region, NULL, 0,
+                                  writer.dropped);
+}
+
 static bool write_events(const struct oriel_trace_event *events, size_t count)
 {
     oriel_trace_file_events(events, count, writer.dropped);
     return true;
 }
 
-/* Call sites and windows must precede the events that name them, so the rings are read first. */
+/* Call sites, windows and regions must precede the events that name them, so the rings are read
+ * first. */
 static void writer_flush(void)
 {
+    uint32_t wanted = oriel_load_acquire(&writer.flushes_wanted);
     writer.dropped = oriel_trace_rings_snapshot().dropped;
     oriel_trace_sites_empty(write_site);
     oriel_trace_windows_empty(write_window);
+    oriel_trace_regions_empty(write_region);
     oriel_trace_rings_empty(write_events);
+    oriel_store_release(&writer.flushes_done, wanted);
 }
 
 static void writer_sleep(void)
@@ -107,6 +121,9 @@ static void writer_sleep(void)
 static bool writer_begin(void)
 {
     return writer.header != NULL && oriel_trace_file_head(writer.header) &&
+           (writer.selection == NULL ||
+            oriel_trace_file_append(ORIEL_BLOCK_SELECTION, writer.selection,
+                                    sizeof *writer.selection, NULL, 0, 0)) &&
            (writer.clock == NULL || oriel_trace_file_append(ORIEL_BLOCK_CLOCK, writer.clock,
                                                             sizeof *writer.clock, NULL, 0, 0));
 }
@@ -176,14 +193,16 @@ const char *oriel_trace_writer_open(const char *path, uint64_t limit_bytes)
     pthread_setname_np(writer.thread, "oriel-trace");
     semaphore_wait(&writer.done);
     if (writer.refusal != NULL)
-        (void)oriel_trace_writer_begin(NULL, NULL);
+        (void)oriel_trace_writer_begin(NULL, NULL, NULL);
     return writer.refusal;
 }
 
 bool oriel_trace_writer_begin(struct oriel_trace_header *header,
+                              const struct oriel_trace_selection *selection,
                               const struct oriel_trace_clock *clock)
 {
     writer.header = header;
+    writer.selection = selection;
     writer.clock = clock;
     sem_post(&writer.go);
     semaphore_wait(&writer.done);
@@ -196,6 +215,19 @@ bool oriel_trace_writer_begin(struct oriel_trace_header *header,
     oriel_trace_rings_open(ring_bell);
     oriel_tracing = true;
     return true;
+}
+
+void oriel_trace_flush(void)
+{
+    if (!oriel_tracing)
+        return;
+    uint64_t until_ns = oriel_now_ns() + PATIENCE_S * UINT64_C(1000000000);
+    uint32_t wanted =
+        atomic_fetch_add_explicit(&writer.flushes_wanted, 1, memory_order_acq_rel) + 1;
+    ring_bell();
+    while ((int32_t)(oriel_load_acquire(&writer.flushes_done) - wanted) < 0 &&
+           oriel_now_ns() < until_ns)
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }
 
 void oriel_trace_writer_end(const struct oriel_trace_clock *clock)

@@ -180,6 +180,14 @@ static void version(void)
           "a version without Oriel");
 }
 
+/* Any level is fine. */
+static void level(struct random *random)
+{
+    int chosen = (int)below(random, 5) - 1;
+    fuzz_describe("Pcontrol(%d)", chosen);
+    CHECK_OK(FUZZ(Pcontrol, chosen));
+}
+
 static void misfit(const struct observed_window *observed, struct random *random)
 {
     MPI_Aint size = one_in(random, 2) ? fuzz_bad_aint(random) : below(random, 100);
@@ -192,6 +200,8 @@ static void misfit(const struct observed_window *observed, struct random *random
     fuzz_judge((struct verdict){FAULT_FLAVOR, 0}, FUZZ(Win_detach, observed->win, base));
     if (one_in(random, 8))
         version();
+    if (one_in(random, 8))
+        level(random);
     fuzz_describe("Win_get_group");
     if (fuzz_judge((struct verdict){0, 0}, FUZZ(Win_get_group, observed->win, &group))) {
         MPI_Group_size(group, &n);

@@ -17,7 +17,7 @@ static bool is_clean(const char *text, size_t room)
 
 struct seen {
     const struct oriel_trace_parsed *parsed;
-    uint64_t events;
+    uint64_t events, marks;
 };
 
 static bool look(const struct oriel_trace_event *event, void *context)
@@ -33,6 +33,17 @@ static bool look(const struct oriel_trace_event *event, void *context)
     REQUIRE(event->waiting_ns <= event->duration_ns);
     REQUIRE(event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
     seen->events++;
+    return true;
+}
+
+static bool mark_look(const struct oriel_trace_mark *mark, void *context)
+{
+    struct seen *seen = context;
+    REQUIRE(mark->kind < ORIEL_MARK_KINDS_END && mark->waiting_ns <= mark->duration_ns);
+    REQUIRE(mark->kind != ORIEL_MARK_REGION || mark->region < seen->parsed->regions_count);
+    REQUIRE(mark->begin_ns >= seen->parsed->first_ns &&
+            mark->begin_ns + mark->duration_ns <= seen->parsed->last_ns);
+    seen->marks++;
     return true;
 }
 
@@ -52,8 +63,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     bool readable = oriel_trace_parse(&source, &parsed);
     REQUIRE(readable || parsed.problem[0] != '\0');
     if (readable) {
-        REQUIRE(oriel_trace_events_visit(&source, &parsed, look, &seen) &&
-                seen.events == parsed.events);
+        REQUIRE(oriel_trace_events_visit(&source, &parsed,
+                                         &(struct oriel_trace_visitor){look, mark_look, &seen}) &&
+                seen.events == parsed.events && seen.marks == parsed.marks);
+        for (uint32_t i = 0; i < parsed.regions_count; i++)
+            REQUIRE(is_clean(parsed.regions[i], sizeof parsed.regions[i]));
         REQUIRE(is_clean(parsed.header.program, sizeof parsed.header.program));
         for (uint32_t i = 0; i < parsed.windows_count; i++)
             REQUIRE(parsed.windows[i] == NULL ||

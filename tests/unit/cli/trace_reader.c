@@ -53,11 +53,14 @@ static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes,
     struct oriel_trace_source source = {.fd = -1, .bytes = bytes, .len_bytes = len_bytes};
     uint64_t seen = 0;
     if (oriel_trace_parse(&source, out)) {
-        assert_true(oriel_trace_events_visit(&source, out, within_bounds, &seen));
+        assert_true(oriel_trace_events_visit(
+            &source, out, &(struct oriel_trace_visitor){within_bounds, NULL, &seen}));
         assert_int_equal(seen, out->events);
     }
-    oriel_trace_parsed_free(&(struct oriel_trace_parsed){
-        .windows = out->windows, .windows_count = out->windows_count, .places = out->places});
+    oriel_trace_parsed_free(&(struct oriel_trace_parsed){.windows = out->windows,
+                                                         .windows_count = out->windows_count,
+                                                         .places = out->places,
+                                                         .regions = out->regions});
     return seen;
 }
 
@@ -182,6 +185,34 @@ static void impossible_events_are_left_out(void **state)
     EXPECT_ODD(set(bytes, ORIEL_BLOCK_CLOCK, 0, &(uint64_t){UINT64_MAX}, 8), PUTS);
 }
 
+/* Marks in the place of the first put: they are no events, unless they are impossible. */
+static void marks_are_no_events(void **state)
+{
+    static unsigned char bytes[ROOM];
+    struct oriel_trace_parsed parsed;
+    (void)state;
+    memcpy(bytes, whole, whole_bytes);
+    SET_EVENT(kind, ORIEL_MARK_PAUSE);
+    SET_EVENT(cause_rank, 0); /* calls_ns_low */
+    SET_EVENT(site, 0);       /* calls_ns_high */
+    assert_int_equal(read_bytes(bytes, whole_bytes, &parsed), PUTS - 1);
+    assert_string_equal(parsed.problem, "");
+    assert_int_equal(parsed.marks, 1);
+    assert_int_equal(parsed.paused_ns, 50);
+    assert_int_equal(parsed.first_ns, 1000);
+}
+
+static void impossible_marks_are_left_out(void **state)
+{
+    (void)state;
+    EXPECT_ODD((SET_EVENT(kind, ORIEL_MARK_PAUSE), SET_EVENT(cause_rank, 0)), PUTS - 1);
+    EXPECT_ODD(
+        (SET_EVENT(kind, ORIEL_MARK_KINDS_END), SET_EVENT(cause_rank, 0), SET_EVENT(site, 0)),
+        PUTS - 1);
+    EXPECT_ODD((SET_EVENT(kind, ORIEL_MARK_REGION), SET_EVENT(cause_rank, 0), SET_EVENT(site, 0)),
+               PUTS - 1); /* a region without a name */
+}
+
 /* --- headers --- */
 
 static void expect_refused(const unsigned char *bytes, size_t len_bytes, const char *problem)
@@ -204,8 +235,16 @@ static void other_files_are_refused(void **state)
     expect_refused(whole, sizeof header - 1, "ends within its header");
     memcpy(bytes, whole, whole_bytes);
     bytes[8] = 9;
-    expect_refused(bytes, whole_bytes, "has version 9 of the format; this command reads version 2");
-    bytes[8] = ORIEL_TRACE_VERSION;
+    expect_refused(bytes, whole_bytes,
+                   "has version 9 of the format; this command reads versions "
+                   "2 to 3");
+    struct oriel_trace_parsed parsed;
+    memcpy(&header, whole, sizeof header);
+    header.version = ORIEL_TRACE_VERSION_LEAST;
+    header.checksum = oriel_crc32(0, &header, offsetof(struct oriel_trace_header, checksum));
+    memcpy(bytes, &header, sizeof header);
+    assert_int_equal(read_bytes(bytes, whole_bytes, &parsed), PUTS);
+    assert_string_equal(parsed.problem, "");
     memcpy(&header, whole, sizeof header);
     header.world_size = 0;
     header.checksum = oriel_crc32(0, &header, offsetof(struct oriel_trace_header, checksum));
@@ -348,6 +387,8 @@ int main(void)
         TEST(cut_anywhere),
         TEST(damaged_anywhere),
         TEST(impossible_events_are_left_out),
+        TEST(marks_are_no_events),
+        TEST(impossible_marks_are_left_out),
         TEST(other_files_are_refused),
         TEST(texts_are_clean),
         TEST(clocks_are_aligned),

@@ -305,6 +305,71 @@ static void a_line_is_named_only_if_it_is_known(void **state)
     assert_string_equal(only("late_rank")->site, "step at app.c:11");
 }
 
+/* --- notes --- */
+
+static void the_whole_run_has_no_notes(void **state)
+{
+    (void)state;
+    job.sample = 1;
+    job.filter = "";
+    judge();
+    assert_int_equal(verdict.notes_count, 0);
+    assert_int_equal(verdict.all_ns, 4000 * MS);
+}
+
+static void pauses_are_not_part_of_the_run(void **state)
+{
+    (void)state;
+    job.paused_ns = 2400 * MS;
+    job.paused_ranks = 3;
+    calls(ORIEL_CALL_OF_fence, 100, 200 * MS, 100 * MS, 90);
+    caused(0, 3, ORIEL_CAUSE_late_fence, 100 * MS); /* 6 % of what was observed */
+    only("late_rank");
+    assert_int_equal(verdict.all_ns, 1600 * MS);
+    assert_int_equal(verdict.ran_ns, 400 * MS);
+    assert_int_equal(verdict.notes_count, 1);
+    assert_string_equal(verdict.notes[0],
+                        "MPI_Pcontrol paused 3 of 4 ranks, for 800 ms of 1.00 s on average: all "
+                        "figures are those of the rest");
+    job.paused_ns = 9000 * MS; /* of a damaged file */
+    judge();
+    assert_int_equal(verdict.all_ns, 0);
+}
+
+static void a_selection_is_named(void **state)
+{
+    (void)state;
+    job.filter = "rank=0-1;call=put";
+    job.sample = 1000;
+    job.events = 900;
+    job.dropped = 100;
+    judge();
+    assert_int_equal(verdict.notes_count, 3);
+    assert_string_equal(verdict.notes[0],
+                        "Only calls that --trace-filter \"rank=0-1;call=put\" selects were traced");
+    assert_string_equal(verdict.notes[1],
+                        "One in 1,000 operations was traced (--trace-sample): counts, bytes and "
+                        "times of operations are estimates");
+    assert_string_equal(verdict.notes[2],
+                        "100 events (10 %) were dropped, because the disk was too slow or "
+                        "ORIEL_TRACE_LIMIT was reached, and are in no figure: --trace-filter or "
+                        "--trace-sample 10 trace less");
+}
+
+/* Without the calls that complete them, nothing is known about tiny operations. */
+static void some_kinds_of_calls_are_not_compared(void **state)
+{
+    (void)state;
+    operations(ORIEL_COUNTS_put, 100000, 800000, 400 * MS);
+    only("tiny_operations");
+    job.filter = "call=put";
+    assert_nothing();
+    job.filter = "rank=1;call=put";
+    assert_nothing();
+    job.filter = "window=call=put";
+    only("tiny_operations");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +385,10 @@ int main(void)
         cmocka_unit_test_setup(the_highest_cost_is_first, job_make),
         cmocka_unit_test_setup(windows_of_one_line_and_name_are_one, job_make),
         cmocka_unit_test_setup(a_line_is_named_only_if_it_is_known, job_make),
+        cmocka_unit_test_setup(the_whole_run_has_no_notes, job_make),
+        cmocka_unit_test_setup(pauses_are_not_part_of_the_run, job_make),
+        cmocka_unit_test_setup(a_selection_is_named, job_make),
+        cmocka_unit_test_setup(some_kinds_of_calls_are_not_compared, job_make),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

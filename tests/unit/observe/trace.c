@@ -387,6 +387,82 @@ static void other_file_is_left_alone(void **state)
     assert_string_equal(text, "dear diary\n");
 }
 
+/* --- what is traced, regions and pauses --- */
+
+static const struct oriel_trace_selection one_in_ten = {.sample = 10, .filter = "rank=0"};
+static struct oriel_counted_region regions[2] = {{.name = ""}, {.name = "solve"}};
+
+static void add_mark(struct oriel_trace_mark mark)
+{
+    struct oriel_trace_event event;
+    memcpy(&event, &mark, sizeof event);
+    oriel_trace_add(&event);
+}
+
+static void write_selected(void)
+{
+    selection = &one_in_ten;
+    trace_begin(MIB);
+    for (uint64_t i = 0; i < SOME; i++)
+        add_put(i);
+    oriel_trace_regions_set(regions, 2);
+    add_mark((struct oriel_trace_mark){.kind = ORIEL_MARK_REGION,
+                                       .region = 1,
+                                       .begin_ns = 1000,
+                                       .duration_ns = UINT64_C(1) << 40,
+                                       .operations = 7,
+                                       .calls_ns_low = 5,
+                                       .calls_ns_high = 1});
+    add_mark(
+        (struct oriel_trace_mark){.kind = ORIEL_MARK_PAUSE, .begin_ns = 500, .duration_ns = 200});
+    oriel_trace_flush();
+    raise(SIGKILL);
+}
+
+static bool has_weight_ten(const struct oriel_trace_record *event, void *context)
+{
+    *(uint64_t *)context += event->weight;
+    return event->weight == 10;
+}
+
+static bool look_at_mark(const struct oriel_trace_mark_record *found, void *context)
+{
+    int *seen = context;
+    const struct oriel_trace_mark *mark = found->mark;
+    if (mark->kind == ORIEL_MARK_PAUSE) {
+        assert_int_equal(found->begin_ns, 0); /* the earliest */
+        assert_int_equal(found->end_ns, 200);
+        *seen += 1;
+    } else {
+        assert_string_equal(found->name, "solve");
+        assert_int_equal(mark->operations, 7);
+        *seen += 10;
+    }
+    return true;
+}
+
+/* The flush has everything in the file before the process is killed. */
+static void selection_and_marks_are_read_back(void **state)
+{
+    struct oriel_traces *traces;
+    uint64_t weight = 0;
+    int marks = 0;
+    FILE *nowhere = fopen("/dev/null", "w");
+    (void)state;
+    assert_int_equal(in_process(write_selected), SIGKILL);
+    assert_true(oriel_traces_open(folder, nowhere, &traces));
+    fclose(nowhere);
+    assert_int_equal(traces->sample, 10);
+    assert_string_equal(traces->filter, "rank=0");
+    assert_int_equal(traces->ranks[0].events, SOME);
+    assert_int_equal(traces->ranks[0].paused_ns, 200);
+    oriel_traces_each(traces, has_weight_ten, &weight);
+    assert_int_equal(weight, 10 * SOME);
+    oriel_traces_marks_each(traces, look_at_mark, &marks);
+    assert_int_equal(marks, 11);
+    oriel_traces_close(traces);
+}
+
 static void find_no_folder(void)
 {
     EXPECT(strcmp(oriel_trace_writer_open("/proc/none/rank-0.oriel", MIB),
@@ -415,6 +491,7 @@ int main(void)
         TEST(the_last_description_of_a_call_site_counts),
         TEST(other_file_is_left_alone),
         TEST(missing_folder_is_reported),
+        TEST(selection_and_marks_are_read_back),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,10 @@
+# What is observed: MPI_Pcontrol, regions, and the options that select what is traced.
+oriel_mpi_program(NAME selected SOURCES selected.c)
+foreach(host IN LISTS ORIEL_TEST_HOSTS)
+  oriel_program_target(selected ${host} target)
+  target_compile_options(${target} PRIVATE -g -O0) # the test compares its lines
+  target_link_libraries(${target} PRIVATE Threads::Threads)
+  oriel_script_test(NAME selection.${host} HOST ${host} QUICK_HOST openmpi TIMEOUT 300 PROCESSORS 2
+    COMMAND "${CMAKE_COMMAND}" -E env ${environment} "TESTS_HOSTS=${host}" "TESTS_HOST=${host}"
+            /usr/bin/python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/test_selection.py")
+endforeach()
