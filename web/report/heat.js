@@ -1,7 +1,10 @@
 /* Accesses and waits between ranks: a cell for each pair of ranks, the sums of rows and columns, and a table of the largest
  * pairs.  The cells are pixels of a canvas; a tooltip shows their values at the pointer or at a cursor moved with the arrow
- * keys. */
-import {scaleLinear, scaleLog} from "d3-scale";
+ * keys.
+ *
+ * The darkest colour is always the largest value, and the scale has at least a factor of ten.  So equal values are all dark,
+ * and similar ones look similar. */
+import {scaleLog} from "d3-scale";
 import {hideTooltip, showTooltip} from "../plot.js";
 import {colour, figure, fitted, make, pixels, redrawn, section, table} from "./dom.js";
 import {data, rankWords, rowName, selection, shown, watch, windowName, windows} from "./model.js";
@@ -10,6 +13,7 @@ import * as units from "./units.js";
 const MEASURES = {
     bytes: {
         title: "bytes",
+        each: "bytes per pair",
         from: "origin",
         to: "target",
         key: "bytes",
@@ -20,6 +24,7 @@ const MEASURES = {
     },
     operations: {
         title: "operations",
+        each: "operations per pair",
         from: "origin",
         to: "target",
         key: "operations",
@@ -30,6 +35,7 @@ const MEASURES = {
     },
     waiting: {
         title: "time waited",
+        each: "time waited per pair",
         from: "waiting rank",
         to: "awaited rank",
         key: "ns",
@@ -43,7 +49,8 @@ const GUTTER = 46,
     TOP = 34,
     CELL = 64,
     SUMS = 44,
-    GAP = 6;
+    GAP = 6,
+    RANGE = 10; /* the least factor between the ends of the colour scale */
 
 /* The cells of the selected windows: from * rows + to, and their values. */
 const gather = (measure, each) => {
@@ -138,7 +145,8 @@ export const heatSection = () => {
             rows,
             place,
             sums,
-            extent: values.length ? [least, most > least ? most : least * 1.0001] : [1, 2],
+            least,
+            extent: values.length ? [Math.min(least, most / RANGE), most] : [1, RANGE],
             total: Math.ceil(data.run.ranks / each),
         };
         at = null;
@@ -161,8 +169,7 @@ export const heatSection = () => {
         view.step = step;
         const paint = ramp(extent, what.ramp),
             gap = step >= 6 ? 1 : 0;
-        const soft = colour("soft"),
-            text = scaleLinear().domain([0, 1]);
+        const soft = colour("soft");
         context.fillStyle = colour("grid");
         context.fillRect(GUTTER - 1, TOP - 1, side + 2, side + 2);
         context.fillStyle = colour("card");
@@ -175,7 +182,7 @@ export const heatSection = () => {
             const words = what.text(cell.value);
             if (step >= 40 && context.measureText(words).width < step - 4) {
                 const strength = Math.log(cell.value / extent[0]) / Math.log(extent[1] / extent[0]);
-                context.fillStyle = colour(cells.size > 1 && text(strength) > 0.45 ? "heat-strong" : "heat-weak");
+                context.fillStyle = colour(strength > 0.45 ? "heat-strong" : "heat-weak");
                 context.textAlign = "center";
                 context.fillText(words, x + step / 2, y + step / 2 + 4);
             }
@@ -229,24 +236,24 @@ export const heatSection = () => {
     };
 
     const drawLegend = () => {
-        const paint = ramp(view.extent, view.what.ramp),
-            [least, most] = view.extent;
+        const {what, least} = view,
+            paint = ramp(view.extent, what.ramp),
+            most = view.extent[1];
         legend.replaceChildren();
         if (!view.cells.size) {
             legend.append(make("span", {class: "nothing"}, "No data of this kind were traced."));
             return;
         }
-        const strip = make("canvas", {width: 160, height: 10, "aria-hidden": "true"}),
+        const strip = make("canvas", {width: least < most ? 160 : 20, height: 10, "aria-hidden": "true"}),
             context = strip.getContext("2d");
-        for (let x = 0; x < 160; x++) {
-            context.fillStyle = paint(least * (most / least) ** (x / 159));
+        for (let x = 0; x < strip.width; x++) {
+            context.fillStyle = paint(least * (most / least) ** (x / (strip.width - 1)));
             context.fillRect(x, 0, 1, 10);
         }
         legend.append(
-            make("span", {}, view.what.text(least)),
-            strip,
-            make("span", {}, view.what.text(most)),
-            make("span", {}, view.cells.size > 1 ? "the colour scale is logarithmic" : ""),
+            ...(least < most ? [make("span", {}, what.text(least)), strip] : [strip]),
+            make("span", {}, what.text(most)),
+            make("span", {}, what.each + (least < most ? ", logarithmic" : view.cells.size > 1 ? ": all pairs are equal" : "")),
         );
     };
 
