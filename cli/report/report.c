@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/option_parser.h"
 #include "cli/cli.h"
@@ -14,6 +15,7 @@
 #include "cli/report/findings_reader.h"
 #include "cli/report/html.h"
 #include "cli/report/json_file.h"
+#include "cli/text_style.h"
 
 enum { ARGUMENTS_MOST = 2 };
 
@@ -184,9 +186,9 @@ static void text_print(const struct sources *sources, const struct oriel_compari
     if (sources->runs_count == 2)
         oriel_comparison_print(comparison, stdout);
     else if (run->traces != NULL)
-        oriel_report_print(run, stdout);
+        oriel_report_print(run, oriel_text_width(STDOUT_FILENO), stdout);
     else if (sources->runs_count == 1)
-        oriel_statistics_print(&run->sum, stdout);
+        oriel_statistics_print(&run->sum, oriel_text_width(STDOUT_FILENO), stdout);
     if (sources->runs_count > 0 && sources->found.job != NULL)
         putchar('\n');
     if (sources->found.job != NULL)
