@@ -308,9 +308,9 @@ class Known(report_page.Reports):
             return [seen, middle, page.querySelectorAll(".sheets canvas").length, colour("cause-late-fence"), print];"""
         for flags in ([], ["--blink-settings=preferredColorScheme=0"]):
             seen, middle, after, late, print_style = self.hand(hand, flags=flags)
-            self.assertEqual([rows for rows, *_ in seen], [18, 18, 4])
+            self.assertEqual([rows for rows, *_ in seen], [20, 20])
             self.assertEqual({width for _, width, *_ in seen}, {3 * 680})
-            self.assertTrue(all(height <= 3 * 330 for _, _, height, *_ in seen), seen)
+            self.assertTrue(all(height <= 3 * 390 for _, _, height, *_ in seen), seen)
             self.assertEqual({pixel for *_, pixel in seen}, {"255 255 255"})
             if not flags:  # rank 0 waits in the middle third
                 self.assertIn(late, middle)

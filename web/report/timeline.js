@@ -9,7 +9,7 @@ import {select as pick} from "d3-selection";
 import {zoom, zoomIdentity} from "d3-zoom";
 import {hideTooltip, showTooltip} from "../plot.js";
 import {colour, fitted, make, onPaper, PAPER, pixels, redrawn, section} from "./dom.js";
-import {causeClass, data, kindName, placeName, rankWords, rowName, watch, windowName, windows} from "./model.js";
+import {causeClass, data, kindName, placeName, rankWords, watch, windowName, windows} from "./model.js";
 import {eventWords, paintEvents, paintShares} from "./paint.js";
 import {bins as gather, load, spansIn} from "./spans.js";
 import * as units from "./units.js";
@@ -21,7 +21,7 @@ const LEFT = 46,
 const SHARP = 3,
     SEEN = 8; /* pixels per bin from which events are drawn: when all are present, and when only the longest are */
 const FEW = 3000; /* up to this number of events is always drawn */
-const SHEET = 300, /* the most height of a sheet's rows */
+const SHEET = 360, /* the most height of a sheet's rows */
     FINE = 2; /* columns of shares per unit of paper */
 
 const key = (kind, name) => make("li", {}, make("i", {class: "key " + kind}), name);
@@ -102,10 +102,10 @@ export const timelineSection = () => {
         context.fillStyle = colour("soft");
         shown.filter(row => row % every === 0).forEach(row => {
             const [top, tall] = placed(row);
-            context.fillText(rowName(row), LEFT - 6, top + Math.min(tall, 13 * every) / 2 + 4);
+            context.fillText(String(row * data.timeline.ranks_per_row), LEFT - 6, top + Math.min(tall, 13 * every) / 2 + 4);
         });
         context.textAlign = "left";
-        context.fillText(data.timeline.ranks_per_row > 1 ? "ranks" : "rank", 4, 12);
+        context.fillText("rank", 4, 12);
     };
 
     const drawSheet = (shown, tall, step) => {
@@ -124,11 +124,12 @@ export const timelineSection = () => {
         return sheet;
     };
     const drawSheets = () => {
-        const step = rows <= 16 ? 26 : rows <= 64 ? 16 : 9,
-            most = Math.floor(SHEET / step);
+        const step = rows <= 16 ? 22 : rows <= 64 ? 16 : 9,
+            count = Math.ceil(rows / Math.floor(SHEET / step)),
+            each = Math.ceil(rows / count);
         sheets.replaceChildren();
-        for (let first = 0; onPaper() && first < rows; first += most)
-            sheets.append(drawSheet(all.slice(first, first + most), step - (step > 9 ? 3 : 1), step));
+        for (let first = 0; onPaper() && first < rows; first += each)
+            sheets.append(drawSheet(all.slice(first, first + each), step - (step > 9 ? 3 : 1), step));
     };
 
     /* All rows combined, over the whole run. */
