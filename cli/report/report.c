@@ -87,7 +87,9 @@ static void report_request_parse(int argc, char **argv, struct request *out)
         {"csv", OPTION_CSV, NULL, 0,
          "Print a run, or the comparison of two, as CSV with one figure a line", 0},
         {"perfetto", OPTION_PERFETTO, "FILE", 0,
-         "Write the events to FILE as JSON for the Perfetto viewer", 0},
+         "Write the events to FILE as JSON for the Perfetto viewer, with arrows between ranks and "
+         "rates",
+         0},
         {"otf2", OPTION_OTF2, "FOLDER", 0,
          "Write the events as an OTF2 archive to FOLDER, which must not exist", 0},
         {0},
