@@ -10,6 +10,8 @@ from comparison import machine_of
 from results import displayed
 from spread import faster_or_slower, human
 
+WIDEST = 100  # columns of a table
+
 
 class Progress:
     """A progress bar on a terminal, otherwise none; notes always go to stderr."""
@@ -108,13 +110,18 @@ def _rows(bench):
     return rows
 
 
-def _print_rows(rows, words_columns=2):
+def _print_rows(rows, times, words_columns=2):
+    """Prints a table. One wider than WIDEST has the columns `times` in a line of their own, below the rest of the row."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    whole = range(len(widths))
+    fits = sum(widths) + 3 * len(widths) + 1 <= WIDEST
+    lines = [whole] if fits else [[i for i in whole if i not in times], times]
     for number, row in enumerate(rows):
-        words = [word.ljust(width) if i < words_columns else word.rjust(width) for i, (word, width) in enumerate(zip(row, widths))]
-        print("| " + " | ".join(words) + " |")
+        for line in lines:
+            cells = [row[i].ljust(widths[i]) if i < words_columns else row[i].rjust(widths[i]) for i in line]
+            print(("|   " if line is times else "| ") + " | ".join(cells) + " |")
         if number == 0:
-            print("|" + "|".join("-" * (width + 1) + ("-" if i < words_columns else ":") for i, width in enumerate(widths)) + "|")
+            print("|" + "|".join("-" * (widths[i] + 1) + ("-" if i < words_columns else ":") for i in lines[0]) + "|")
 
 
 def _figure_rows(bench, figures):
@@ -153,12 +160,14 @@ def print_report(bench, results):
     raw = [(cell, shown(bench.raw, cell)) for cell in bench.raw_cells  # limits with sizes are in the table
            if cell.pattern in catalogue.SAID_RAW and (cell in bench.raw.samples or cell in bench.raw.failed)]
     print("This node without MPI: " + ", ".join("%s %s" % (catalogue.title(cell), text) for cell, text in raw) + "\n")
-    _print_rows(_rows(bench))
+    rows = _rows(bench)
+    _print_rows(rows, range(2, len(rows[0]) - 2))
     for line in _strange_ways(bench) if not bench.options.net else ():
         print("\n" + line)
     if results.get("figures"):
         print("\nBounds for internode windows; the number in brackets is the time divided by the bound, above 1 it is missed:\n")
-        _print_rows(_figure_rows(bench, results["figures"]))
+        rows = _figure_rows(bench, results["figures"])
+        _print_rows(rows, range(3, len(rows[0])))
 
 
 def print_comparison(comparison):
@@ -184,4 +193,4 @@ def print_comparison(comparison):
                     + [spread.text() if spread else "-" for spread in (change.before, change.after)] + [change.text()])
     if len(rows) > 1:
         print()
-        _print_rows(rows, 3)
+        _print_rows(rows, range(3, 5), 3)

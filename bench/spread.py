@@ -28,7 +28,7 @@ class Spread:
         values = [self.least, self.median, self.most]
         unit, scale = _unit(self.median)
         if self.most > FAR * self.least:
-            return "/".join(map(human, values)) + " !"
+            return "/".join(map(human, values)).replace(" ", "") + " !"
         return "/".join(digits(value / scale) for value in values) + " " + unit + (" !" if self.varies() else "")
 
 

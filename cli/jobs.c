@@ -214,7 +214,7 @@ void oriel_jobs_find(struct oriel_jobs *jobs)
 
 /* --- reading --- */
 
-enum { TRIES = 100, RECORDS_MOST = 64 * ORIEL_RECORDS_MOST };
+enum { TRIES = 100, RECORDS_MOST = 64 * ORIEL_RECORDS_MOST, RECORD_FREED = 2 /* record.h */ };
 
 /* The kernel's loads for one call are not ordered with those of another by the calls alone. */
 static bool state_sequence_read(int fd, uint32_t *out)
@@ -264,21 +264,64 @@ static void wait_copy(const struct oriel_state *state, struct oriel_wait_seen *o
     }
 }
 
-/* Sums the records of all windows so far, at most one per window and thread. The limit ends a
- * damaged chain. */
+static void record_copy(const struct oriel_window_record *record, uint64_t offset,
+                        struct oriel_record_seen *out)
+{
+    *out = (struct oriel_record_seen){.offset = offset,
+                                      .window_id = record->window_id,
+                                      .flavour = record->flavour,
+                                      .is_freed = record->state == RECORD_FREED};
+    memcpy(out->name, record->name, sizeof out->name);
+    oriel_trace_text_clean(out->name, sizeof out->name);
+    for (int i = 0; i < ORIEL_COUNTED_PATHS; i++) {
+        out->operations += record->paths[i].count;
+        out->bytes += record->paths[i].bytes;
+    }
+}
+
+/* Reads the records of all windows so far, at most one per window and thread. The limit ends a
+ * damaged chain. Returns their number. */
+static size_t records_copy(int fd, uint64_t newest, struct oriel_record_seen **out)
+{
+    size_t count = 0;
+    struct oriel_window_record record;
+    struct oriel_record_seen *list = NULL;
+    for (; newest != 0 && newest <= INT64_MAX && count < RECORDS_MOST; newest = record.next) {
+        if (pread(fd, &record, sizeof record, (off_t)newest) != (ssize_t)sizeof record)
+            break;
+        if ((count & (count - 1)) == 0) /* room for 1, 2, 4 ... */
+            list = oriel_alloc_checked(realloc(list, (count == 0 ? 1 : 2 * count) * sizeof *list));
+        record_copy(&record, newest, &list[count++]);
+    }
+    *out = list;
+    return count;
+}
+
+/* New records precede those that were read before, which stay in their order. */
+static void record_rates_set(const struct oriel_process *process, struct oriel_record_seen *records,
+                             size_t count, double seconds)
+{
+    size_t more = count - process->records_count;
+    for (size_t i = 0; count >= process->records_count && i < process->records_count; i++) {
+        const struct oriel_record_seen *before = &process->records[i];
+        struct oriel_record_seen *now = &records[more + i];
+        if (now->offset != before->offset || now->operations < before->operations ||
+            now->bytes < before->bytes)
+            continue;
+        now->operations_rate = (double)(now->operations - before->operations) / seconds;
+        now->bytes_rate = (double)(now->bytes - before->bytes) / seconds;
+    }
+}
+
 static void records_sum(struct oriel_process *process, uint64_t newest)
 {
     uint64_t operations = 0, bytes = 0;
     uint64_t before_ns = process->read_ns;
-    struct oriel_window_record record;
-    for (int i = 0; newest != 0 && newest <= INT64_MAX && i < RECORDS_MOST;
-         i++, newest = record.next) {
-        if (pread(process->fd, &record, sizeof record, (off_t)newest) != (ssize_t)sizeof record)
-            break;
-        for (int k = 0; k < ORIEL_COUNTED_PATHS; k++) {
-            operations += record.paths[k].count;
-            bytes += record.paths[k].bytes;
-        }
+    struct oriel_record_seen *records;
+    size_t count = records_copy(process->fd, newest, &records);
+    for (size_t i = 0; i < count; i++) {
+        operations += records[i].operations;
+        bytes += records[i].bytes;
     }
     process->read_ns = oriel_now_ns();
     double seconds = (double)(process->read_ns - before_ns) / 1e9;
@@ -288,6 +331,11 @@ static void records_sum(struct oriel_process *process, uint64_t newest)
     process->bytes_rate = two ? (double)(bytes - process->bytes) / seconds : -1;
     process->operations = operations;
     process->bytes = bytes;
+    if (two)
+        record_rates_set(process, records, count, seconds);
+    free(process->records);
+    process->records = records;
+    process->records_count = count;
 }
 
 static void state_copy(struct oriel_process *process, const struct oriel_state *state)
@@ -370,6 +418,12 @@ static bool job_has_ended(const struct oriel_jobs *jobs, size_t first, size_t en
     return true;
 }
 
+static void process_close(struct oriel_process *process)
+{
+    close(process->fd);
+    free(process->records);
+}
+
 void oriel_jobs_remove_ended(struct oriel_jobs *jobs)
 {
     size_t kept = 0;
@@ -378,7 +432,7 @@ void oriel_jobs_remove_ended(struct oriel_jobs *jobs)
         bool over = job_has_ended(jobs, first, end);
         for (size_t i = first; i < end; i++)
             if (over)
-                close(jobs->processes[i].fd);
+                process_close(&jobs->processes[i]);
             else
                 jobs->processes[kept++] = jobs->processes[i];
     }
@@ -388,7 +442,7 @@ void oriel_jobs_remove_ended(struct oriel_jobs *jobs)
 void oriel_jobs_close(struct oriel_jobs *jobs)
 {
     for (size_t i = 0; i < jobs->count; i++)
-        close(jobs->processes[i].fd);
+        process_close(&jobs->processes[i]);
     free(jobs->processes);
     *jobs = (struct oriel_jobs){.count = 0};
 }

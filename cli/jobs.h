@@ -25,6 +25,17 @@ struct oriel_wait_seen {
     struct oriel_code_address place; /* the program's call, as the process knows it */
 };
 
+/* One record of a process's counters: of a window, or of one of its threads in it. */
+struct oriel_record_seen {
+    uint64_t offset; /* in the memory file */
+    uint64_t window_id;
+    uint32_t flavour;
+    bool is_freed;
+    char name[ORIEL_STATE_NAME]; /* "" if it has none, or in the record of a further thread */
+    uint64_t operations, bytes;
+    double operations_rate, bytes_rate; /* 0 before the second reading */
+};
+
 struct oriel_process {
     int32_t pid;
     uint64_t start_time;
@@ -49,6 +60,8 @@ struct oriel_process {
     uint64_t operations, bytes; /* totals */
     /* Per second, between the last two readings; below 0 before the second reading. */
     double operations_rate, bytes_rate;
+    struct oriel_record_seen *records; /* the newest first */
+    size_t records_count;
 };
 
 struct oriel_jobs {

@@ -97,7 +97,7 @@ void oriel_statistics_row_finish(struct oriel_window_sum *window, int32_t world_
 /* Serves a request: writes the requested JSON file, and returns the text to print, to be freed. */
 char *oriel_statistics_write(const void *request, size_t len_bytes);
 
-void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out);
+void oriel_statistics_print(const struct oriel_job_sum *job, int width, FILE *out);
 
 /* The object of docs/reference/file-formats.md. */
 json_t *oriel_statistics_json(const struct oriel_job_sum *job);

@@ -271,7 +271,7 @@ static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_r
         fputs(after, out);
 }
 
-void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
+void oriel_statistics_print(const struct oriel_job_sum *job, int width, FILE *out)
 {
     const char *slash = strrchr(job->head->program, '/');
     const bool is_abi = strcmp(job->head->host, "abi") == 0; /* of which MPI? */
@@ -285,7 +285,7 @@ void oriel_statistics_print(const struct oriel_job_sum *job, FILE *out)
                 "oriel: not all ranks reached MPI_Finalize within 10 s: statistics so far of rank ",
                 "\n");
     if (job->windows_count > 0 || job->paused_ns > 0)
-        oriel_verdict_print(job, out);
+        oriel_verdict_print(job, width, out);
     for (size_t i = 0; i < job->windows_count && i < WINDOWS_SHOWN; i++)
         print_window(out, job, i + 1);
     if (job->windows_count > WINDOWS_SHOWN)

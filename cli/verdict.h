@@ -34,8 +34,8 @@ struct oriel_verdict {
 void oriel_verdict_make(const struct oriel_job_sum *job, struct oriel_verdict *out);
 void oriel_verdict_free(struct oriel_verdict *verdict);
 
-/* Makes the verdict and prints its first sentences, one a line. */
-void oriel_verdict_print(const struct oriel_job_sum *job, FILE *out);
+/* Makes the verdict and prints its first sentences, in lines of at most width columns. */
+void oriel_verdict_print(const struct oriel_job_sum *job, int width, FILE *out);
 
 /* Makes the verdict and returns the object of docs/reference/file-formats.md. */
 json_t *oriel_verdict_json(const struct oriel_job_sum *job);

@@ -5,8 +5,9 @@
 
 #include "cli/figures.h"
 #include "cli/json.h"
+#include "cli/text_style.h"
 
-enum { DIAGNOSES_SHOWN = 3 };
+enum { DIAGNOSES_SHOWN = 3, INDENT = 8 };
 
 static void print_time(const struct oriel_verdict *verdict, FILE *out)
 {
@@ -22,7 +23,14 @@ static void print_time(const struct oriel_verdict *verdict, FILE *out)
     fputs(verdict->count == 0 ? "; nothing stands out\n" : "\n", out);
 }
 
-void oriel_verdict_print(const struct oriel_job_sum *job, FILE *out)
+static void print_sentence(const char *sentence, int width, FILE *out)
+{
+    char line[ORIEL_VERDICT_TEXT + 2];
+    snprintf(line, sizeof line, "%s.", sentence);
+    oriel_text_wrap(out, line, INDENT, INDENT, width);
+}
+
+void oriel_verdict_print(const struct oriel_job_sum *job, int width, FILE *out)
 {
     char share[ORIEL_FIGURE];
     struct oriel_verdict verdict;
@@ -32,12 +40,13 @@ void oriel_verdict_print(const struct oriel_job_sum *job, FILE *out)
         fprintf(out, "        %s.\n", verdict.notes[i]);
     for (size_t i = 0; i < verdict.count && i < DIAGNOSES_SHOWN; i++) {
         const struct oriel_diagnosis *diagnosis = &verdict.diagnoses[i];
-        fprintf(out, "%6s  %s.\n        %s.\n",
-                oriel_share_text(share, diagnosis->cost_ns, verdict.all_ns), diagnosis->problem,
-                diagnosis->remedy);
+        fprintf(out, "%6s  ", oriel_share_text(share, diagnosis->cost_ns, verdict.all_ns));
+        print_sentence(diagnosis->problem, width, out);
+        fprintf(out, "%*s", INDENT, "");
+        print_sentence(diagnosis->remedy, width, out);
     }
     if (verdict.count > DIAGNOSES_SHOWN)
-        fprintf(out, "        %zu more, which cost less\n", verdict.count - DIAGNOSES_SHOWN);
+        fprintf(out, "%*s%zu more, which cost less\n", INDENT, "", verdict.count - DIAGNOSES_SHOWN);
     oriel_verdict_free(&verdict);
 }
 

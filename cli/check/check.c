@@ -16,11 +16,12 @@
 #include "base/helper_process.h"
 #include "cli/check/check_rules.h"
 #include "cli/check/explain.h"
-#include "cli/check/job_terminal.h"
 #include "cli/check/standing.h"
 #include "cli/helper.h"
+#include "cli/job_terminal.h"
 #include "cli/run/command_line.h"
 #include "cli/run/exec_program.h"
+#include "cli/text_style.h"
 
 struct request {
     const char *host;
@@ -227,19 +228,10 @@ static void style_set(const char *color)
     char columns_text[16];
     int columns = 0;
     bool is_terminal = oriel_job_terminal(&columns);
-    const char *text = getenv("COLUMNS");
-    const char *no_color = getenv("NO_COLOR");
-    bool wants = is_terminal && (no_color == NULL || no_color[0] == '\0');
-    if (color != NULL && strcmp(color, "auto") != 0) {
-        if (strcmp(color, "always") != 0 && strcmp(color, "never") != 0)
-            oriel_die("--color: \"%s\" is neither auto, always nor never", color);
-        wants = strcmp(color, "always") == 0;
-    }
-    if (text != NULL && atoi(text) > 0)
-        columns = atoi(text);
-    oriel_env_set("ORIEL_CHECK_COLOR", wants ? "always" : "never");
+    oriel_env_set("ORIEL_CHECK_COLOR", oriel_color_choose(color, is_terminal) ? "always" : "never");
+    columns = oriel_text_columns(columns);
     if (columns > 0) {
-        snprintf(columns_text, sizeof columns_text, "%d", columns < 20 ? 20 : columns);
+        snprintf(columns_text, sizeof columns_text, "%d", columns);
         oriel_env_set("ORIEL_CHECK_WIDTH", columns_text);
     }
 }

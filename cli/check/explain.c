@@ -1,4 +1,4 @@
-/* Prints the rules from their table. rules.def holds the texts; this file only wraps lines. */
+/* Prints the rules from their table. rules.def holds the texts; this file only lays them out. */
 #include "cli/check/explain.h"
 
 #include <stdbool.h>
@@ -8,6 +8,7 @@
 
 #include "cli/check/check_rules.h"
 #include "cli/cli.h"
+#include "cli/text_style.h"
 
 enum { WIDTH = 100 };
 
@@ -32,24 +33,6 @@ static const struct {
     {'H', "Hints and assertions"},
     {'D', "Deadlocks"},
 };
-
-/* Prints the text in lines of at most WIDTH columns, broken at spaces. */
-static void wrapped_print(const char *text)
-{
-    while (*text != '\0') {
-        size_t len = strlen(text);
-        if (len > WIDTH) {
-            len = WIDTH;
-            while (len > 0 && text[len] != ' ')
-                len--;
-            if (len == 0)
-                len = strcspn(text, " ");
-        }
-        printf("%.*s\n", (int)len, text);
-        text += len;
-        text += strspn(text, " ");
-    }
-}
 
 static void indented_print(const char *lines)
 {
@@ -78,11 +61,11 @@ int oriel_explain_rule(const char *number)
         if (strcasecmp(oriel_check_rules[i].number, number) != 0)
             continue;
         printf("%s: %s\n\n", oriel_check_rules[i].number, oriel_check_rules[i].title);
-        wrapped_print(oriel_check_rules[i].text);
+        oriel_text_wrap(stdout, oriel_check_rules[i].text, 0, 0, WIDTH);
         printf("\nFor example:\n\n");
         indented_print(oriel_check_rules[i].example);
         printf("\nInstead:\n\n");
-        wrapped_print(oriel_check_rules[i].remedy);
+        oriel_text_wrap(stdout, oriel_check_rules[i].remedy, 0, 0, WIDTH);
         example_print(oriel_check_rules[i].number);
         return 0;
     }
@@ -101,10 +84,10 @@ int oriel_explain_list(void)
 static void rule_page_print(const struct oriel_check_rule *rule)
 {
     printf("\n### %s: %s\n\n", rule->number, rule->title);
-    wrapped_print(rule->text);
+    oriel_text_wrap(stdout, rule->text, 0, 0, WIDTH);
     printf("\n```c\n%s%s```\n\n", rule->example,
            rule->example[strlen(rule->example) - 1] == '\n' ? "" : "\n");
-    wrapped_print(rule->remedy);
+    oriel_text_wrap(stdout, rule->remedy, 0, 0, WIDTH);
 }
 
 int oriel_explain_page(void)

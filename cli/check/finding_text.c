@@ -331,26 +331,6 @@ static int marks_compare(const void *left, const void *right)
 
 /* --- drawing --- */
 
-void oriel_text_wrap(FILE *out, const char *text, int used, int indent, int width)
-{
-    int room = width - used;
-    while (*text != '\0') {
-        size_t len = strlen(text);
-        if ((int)len > room) {
-            size_t cut = room > 0 ? (size_t)room : 0;
-            while (cut > 0 && text[cut] != ' ')
-                cut--;
-            len = cut > 0 ? cut : strcspn(text, " ");
-        }
-        fprintf(out, "%.*s\n", (int)len, text);
-        text += len;
-        text += strspn(text, " ");
-        if (*text != '\0')
-            fprintf(out, "%*s", indent, "");
-        room = width - indent;
-    }
-}
-
 static void gutter_print(const struct drawing *drawing, uint32_t number)
 {
     char text[32];
@@ -558,7 +538,8 @@ static void equals_print(const struct drawing *drawing, const char *label, const
     oriel_text_wrap(drawing->out, text, used, drawing->gutter + 3, drawing->style.width);
 }
 
-static void marks_draw(struct drawing *drawing, const struct oriel_record_finding *record,
+/* Returns whether a line was quoted. */
+static bool marks_draw(struct drawing *drawing, const struct oriel_record_finding *record,
                        const char *color)
 {
     const char *file = record->here.place.file;
@@ -605,6 +586,7 @@ static void marks_draw(struct drawing *drawing, const struct oriel_record_findin
     }
     for (int i = 0; i < quoted; i++)
         free(drawing->marks[i].note);
+    return quoted > 0;
 }
 
 static void locations_print(const struct drawing *drawing,
@@ -684,6 +666,22 @@ static int gutter_columns(const struct drawing *drawing)
     for (; most > 0; most /= 10)
         columns++;
     return columns;
+}
+
+char *oriel_finding_source(const struct oriel_record_finding *record, int width)
+{
+    char *text = NULL;
+    size_t text_bytes;
+    FILE *out = oriel_alloc_checked(open_memstream(&text, &text_bytes));
+    struct drawing drawing = {.out = out, .style = {.width = width}};
+    accesses_mark(&drawing, record);
+    epochs_mark(&drawing, record);
+    drawing.gutter = gutter_columns(&drawing);
+    bool is_quoted = marks_draw(&drawing, record, "");
+    fclose(out);
+    text = oriel_alloc_checked(text);
+    text[is_quoted ? text_bytes : 0] = '\0';
+    return text;
 }
 
 void oriel_finding_print(FILE *out, const struct oriel_record_finding *record,

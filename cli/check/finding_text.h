@@ -2,15 +2,10 @@
 #ifndef ORIEL_CLI_CHECK_FINDING_TEXT_H
 #define ORIEL_CLI_CHECK_FINDING_TEXT_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "check/report/finding_record.h"
-
-struct oriel_text_style {
-    bool color;
-    int width; /* columns */
-};
+#include "cli/text_style.h"
 
 /* What the finding is, in one line: "unordered MPI_Put and MPI_Get of the same bytes". The caller
  * frees the text. */
@@ -26,12 +21,12 @@ char *oriel_finding_bytes(const struct oriel_record_finding *record);
 /* "app.c:12 in main". The caller frees it. */
 char *oriel_finding_place(const struct oriel_code_address *place);
 
+/* The lines of the program with their marks, as oriel_finding_print draws them without colours; ""
+ * if no line can be quoted. The caller frees it. */
+char *oriel_finding_source(const struct oriel_record_finding *record, int width);
+
 /* Prints the whole finding. */
 void oriel_finding_print(FILE *out, const struct oriel_record_finding *record,
                          const struct oriel_text_style *style);
-
-/* Prints the text in lines of at most width columns, of which the first begins at column used, and
- * the others after indent. */
-void oriel_text_wrap(FILE *out, const char *text, int used, int indent, int width);
 
 #endif

@@ -13,6 +13,8 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 
+enum { SOURCE_COLUMNS = 100 };
+
 #define TEXT(field) oriel_json_text(field, sizeof(field))
 
 static json_t *number_or_null(int64_t number)
@@ -48,11 +50,11 @@ static json_t *ranks_json(const struct oriel_record_finding *record)
     return list;
 }
 
-static json_t *stack_json(const struct oriel_record_finding *record)
+/* The lines of a text, without empty ones. */
+static json_t *lines_json(const char *at, size_t room)
 {
     json_t *list = oriel_json_checked(json_array());
-    const char *at = record->stack;
-    const char *end = at + strnlen(at, sizeof record->stack);
+    const char *end = at + strnlen(at, room);
     while (at < end) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop == NULL ? end : stop;
@@ -68,9 +70,10 @@ static json_t *finding_json(const struct oriel_record_finding *record)
     const struct oriel_check_rule *rule = oriel_check_rule(record->rule);
     char *headline = oriel_finding_headline(record);
     char *help = oriel_finding_help(record);
+    char *source = oriel_finding_source(record, SOURCE_COLUMNS);
     json_t *value = json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:I, s:o, s:o, s:o, s:o}",
+        "s:o, s:o, s:I, s:o, s:o, s:o, s:o}",
         "rule", rule->number, "severity", rule->severity, "title", rule->title, "headline",
         oriel_json_text(headline, strlen(headline)), "window", TEXT(record->window), "flavour",
         TEXT(record->flavour), "target", number_or_null(record->target), "offset",
@@ -79,12 +82,14 @@ static json_t *finding_json(const struct oriel_record_finding *record)
         count_or_null(record->element, record->elements), "call", site_json(&record->here), "other",
         site_json(&record->other), "opening", site_json(&record->opening), "other_opening",
         site_json(&record->other_opening), "made", site_json(&record->made), "detail",
-        TEXT(record->detail), "help", oriel_json_text(help, strlen(help)), "count",
-        (json_int_t)record->count, "ranks", ranks_json(record), "stack", stack_json(record),
-        "excused", oriel_json_text(oriel_standing_name(record), sizeof "suppressed"), "reason",
+        TEXT(record->detail), "help", oriel_json_text(help, strlen(help)), "source",
+        lines_json(source, SIZE_MAX), "count", (json_int_t)record->count, "ranks",
+        ranks_json(record), "stack", lines_json(record->stack, sizeof record->stack), "excused",
+        oriel_json_text(oriel_standing_name(record), sizeof "suppressed"), "reason",
         TEXT(record->reason));
     free(headline);
     free(help);
+    free(source);
     return oriel_json_checked(value);
 }
 

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/check/check_rules.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/report/html_facts.h"
 #include "cli/report/html_parts.h"
+#include "cli/report/json_file.h"
 #include "cli/verdict.h"
 
 enum { COMPARED_WINDOWS = 200, COMPARED_RANKS = 10 };
@@ -262,6 +264,25 @@ static bool page_file_write(const char *path, char *page, const json_t *data, FI
     return fine;
 }
 
+/* The explanations of the rules that the findings name. */
+static json_t *rules_json(json_t *findings)
+{
+    size_t i;
+    json_t *finding;
+    json_t *out = oriel_json_checked(json_object());
+    json_array_foreach(findings, i, finding)
+    {
+        const char *number = oriel_json_member_text(finding, "rule");
+        for (size_t rule = 0; rule < ORIEL_CHECK_RULES; rule++)
+            if (strcmp(oriel_check_rules[rule].number, number) == 0)
+                oriel_json_set(out, number,
+                               json_pack("{s:s, s:s, s:s}", "text", oriel_check_rules[rule].text,
+                                         "example", oriel_check_rules[rule].example, "remedy",
+                                         oriel_check_rules[rule].remedy));
+    }
+    return out;
+}
+
 bool oriel_html_write(const char *path, const struct oriel_reported_run *run,
                       const struct oriel_findings_file *found,
                       const struct oriel_comparison *comparison, FILE *complaints)
@@ -276,8 +297,10 @@ bool oriel_html_write(const char *path, const struct oriel_reported_run *run,
         oriel_json_set(data, "verdict", oriel_verdict_json(&run->sum));
         oriel_json_set(data, "region_sums", oriel_region_sums_json(&run->sum.regions));
     }
-    if (found != NULL)
+    if (found != NULL) {
         oriel_json_set(data, "check", json_incref(found->job));
+        oriel_json_set(data, "rules", rules_json(json_object_get(found->job, "findings")));
+    }
     if (comparison != NULL)
         oriel_json_set(data, "comparison",
                        oriel_comparison_json(comparison, COMPARED_WINDOWS, COMPARED_RANKS));

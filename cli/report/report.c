@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/option_parser.h"
 #include "cli/cli.h"
@@ -14,6 +15,7 @@
 #include "cli/report/findings_reader.h"
 #include "cli/report/html.h"
 #include "cli/report/json_file.h"
+#include "cli/text_style.h"
 
 enum { ARGUMENTS_MOST = 2 };
 
@@ -85,7 +87,9 @@ static void report_request_parse(int argc, char **argv, struct request *out)
         {"csv", OPTION_CSV, NULL, 0,
          "Print a run, or the comparison of two, as CSV with one figure a line", 0},
         {"perfetto", OPTION_PERFETTO, "FILE", 0,
-         "Write the events to FILE as JSON for the Perfetto viewer", 0},
+         "Write the events to FILE as JSON for the Perfetto viewer, with arrows between ranks and "
+         "rates",
+         0},
         {"otf2", OPTION_OTF2, "FOLDER", 0,
          "Write the events as an OTF2 archive to FOLDER, which must not exist", 0},
         {0},
@@ -184,9 +188,9 @@ static void text_print(const struct sources *sources, const struct oriel_compari
     if (sources->runs_count == 2)
         oriel_comparison_print(comparison, stdout);
     else if (run->traces != NULL)
-        oriel_report_print(run, stdout);
+        oriel_report_print(run, oriel_text_width(STDOUT_FILENO), stdout);
     else if (sources->runs_count == 1)
-        oriel_statistics_print(&run->sum, stdout);
+        oriel_statistics_print(&run->sum, oriel_text_width(STDOUT_FILENO), stdout);
     if (sources->runs_count > 0 && sources->found.job != NULL)
         putchar('\n');
     if (sources->found.job != NULL)

@@ -46,7 +46,7 @@ int32_t oriel_world_rank(const struct oriel_traces *traces, uint32_t window, int
 int32_t oriel_win_rank(const struct oriel_traces *traces, uint32_t window, uint32_t rank);
 
 /* Prints the summary of traces that have been summed. */
-void oriel_report_print(const struct oriel_reported_run *run, FILE *out);
+void oriel_report_print(const struct oriel_reported_run *run, int width, FILE *out);
 
 /* Write the events for the Perfetto viewer and as an OTF2 archive. On failure they return false
  * with a line on standard error. */

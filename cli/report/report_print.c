@@ -315,7 +315,7 @@ static void print_sites(const struct oriel_site_sums *sites, FILE *out)
         fprintf(out, "  and %s more\n", oriel_count_text(a, sites->count - SITES_SHOWN));
 }
 
-void oriel_report_print(const struct oriel_reported_run *run, FILE *out)
+void oriel_report_print(const struct oriel_reported_run *run, int width, FILE *out)
 {
     const struct oriel_traces *traces = run->traces;
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
@@ -324,7 +324,7 @@ void oriel_report_print(const struct oriel_reported_run *run, FILE *out)
     if (traces->windows_count == 0)
         fprintf(out, "No window was created.\n");
     else
-        oriel_verdict_print(&run->sum, out);
+        oriel_verdict_print(&run->sum, width, out);
     for (uint32_t i = 0; i < traces->windows_count; i++) {
         print_window_head(traces, i, out);
         print_operations(&sums[i], &traces->windows[i], traces->sample > 1, out);

@@ -18,6 +18,7 @@ enum { SENSIBLE_BITS = 61, WORLD_MOST = 1 << 24 };
 struct walk {
     const struct oriel_trace_source *source;
     uint64_t position, end;
+    bool only_events; /* the contents of other blocks are not read */
     struct oriel_trace_block block;
     unsigned char *payload; /* of ORIEL_BLOCK_BYTES_MOST */
 };
@@ -59,10 +60,11 @@ static const char *next_block(struct walk *walk)
         return "ends within a block";
     if (walk->block.magic != ORIEL_BLOCK_MAGIC || walk->block.len_bytes > ORIEL_BLOCK_BYTES_MOST)
         return "is damaged";
-    if (read_at(walk->source, walk->position + sizeof walk->block, walk->payload,
-                walk->block.len_bytes) < walk->block.len_bytes)
+    bool is_skipped = walk->only_events && walk->block.type != ORIEL_BLOCK_EVENTS;
+    if (!is_skipped && read_at(walk->source, walk->position + sizeof walk->block, walk->payload,
+                               walk->block.len_bytes) < walk->block.len_bytes)
         return "ends within a block";
-    if (oriel_crc32(0, walk->payload, walk->block.len_bytes) != walk->block.checksum)
+    if (!is_skipped && oriel_crc32(0, walk->payload, walk->block.len_bytes) != walk->block.checksum)
         return "is damaged";
     walk->position += sizeof walk->block + walk->block.len_bytes;
     return NULL;
@@ -158,7 +160,7 @@ static bool parse_window(const struct walk *walk, struct oriel_trace_parsed *out
         return false;
     grow_windows(out, head.number);
     struct oriel_trace_file_window *window = oriel_alloc(sizeof *window);
-    window->world_ranks = oriel_alloc(ranks_count * sizeof(int32_t) + 1);
+    window->world_ranks = oriel_alloc_checked(malloc(ranks_count * sizeof(int32_t) + 1));
     memcpy(window->world_ranks, walk->payload + sizeof head, ranks_count * sizeof(int32_t));
     window->ranks_count = (uint32_t)ranks_count;
     window->since_bytes = before != NULL ? before->since_bytes : walk->position;
@@ -365,7 +367,7 @@ bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_tra
     struct walk walk = {.source = source, .position = sizeof out->header, .end = UINT64_MAX};
     const char *stop = "";
     unsigned bad_blocks = 0;
-    walk.payload = oriel_alloc(ORIEL_BLOCK_BYTES_MOST);
+    walk.payload = oriel_alloc_checked(malloc(ORIEL_BLOCK_BYTES_MOST)); /* not zeroed */
     while ((stop = next_block(&walk)) == NULL)
         bad_blocks += !parse_block(&walk, out);
     out->end_bytes = walk.position;
@@ -400,10 +402,12 @@ bool oriel_trace_events_visit(const struct oriel_trace_source *source,
                               const struct oriel_trace_parsed *parsed,
                               const struct oriel_trace_visitor *visitor)
 {
-    struct walk walk = {
-        .source = source, .position = sizeof parsed->header, .end = parsed->end_bytes};
+    struct walk walk = {.source = source,
+                        .position = sizeof parsed->header,
+                        .end = parsed->end_bytes,
+                        .only_events = true};
     bool is_running = true;
-    walk.payload = oriel_alloc(ORIEL_BLOCK_BYTES_MOST);
+    walk.payload = oriel_alloc_checked(malloc(ORIEL_BLOCK_BYTES_MOST)); /* not zeroed */
     while (is_running && next_block(&walk) == NULL)
         for (size_t i = 0; i < events_in(&walk) && is_running; i++) {
             struct oriel_trace_event event = event_at(&walk, i);

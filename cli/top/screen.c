@@ -52,34 +52,68 @@ void oriel_screen_open(void)
     fflush(stdout);
 }
 
-void oriel_screen_show(const char *text)
+static struct winsize size_read(void)
 {
-    struct winsize size = {.ws_row = 24, .ws_col = 80};
+    struct winsize size;
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
         size = (struct winsize){.ws_row = 24, .ws_col = 80};
-    fputs("\033[H", stdout);
-    for (int row = 0; row < size.ws_row; row++) {
-        int len = (int)strcspn(text, "\n");
-        int shown = 0;
-        for (int columns = 0; shown < len; shown++) { /* whole UTF-8 characters */
-            columns += (text[shown] & 0xc0) != 0x80;
-            if (columns > size.ws_col)
-                break;
+    return size;
+}
+
+int oriel_screen_columns(void)
+{
+    return size_read().ws_col;
+}
+
+/* The bytes of a line that fit: whole UTF-8 characters, and escape sequences. */
+static int line_fit(const char *line, int columns)
+{
+    int shown = 0;
+    for (int used = 0; line[shown] != '\n' && line[shown] != '\0'; shown++) {
+        if (line[shown] == '\033') {
+            shown += (int)strcspn(line + shown, "m");
+            continue;
         }
-        printf("\033[K%.*s%s", shown, text, row + 1 < size.ws_row ? "\n" : "");
-        text += len + (text[len] == '\n');
+        used += (line[shown] & 0xc0) != 0x80;
+        if (used > columns)
+            break;
+    }
+    return shown;
+}
+
+static int lines_count(const char *text)
+{
+    int count = 0;
+    for (; *text != '\0'; text += strcspn(text, "\n"), text += *text == '\n')
+        count++;
+    return count;
+}
+
+void oriel_screen_show(const char *text)
+{
+    struct winsize size = size_read();
+    fputs("\033[H", stdout);
+    for (int row = 1; row <= size.ws_row; row++) {
+        int more = row == size.ws_row ? lines_count(text) : 0;
+        if (more > 1)
+            printf("\033[K%d more lines", more);
+        else
+            printf("\033[K%.*s\033[0m%s", line_fit(text, size.ws_col), text,
+                   row < size.ws_row ? "\n" : "");
+        text += strcspn(text, "\n");
+        text += *text == '\n';
     }
     fflush(stdout);
 }
 
-bool oriel_screen_wait(int ms)
+int oriel_screen_key(int ms)
 {
     struct pollfd key = {.fd = STDIN_FILENO, .events = POLLIN};
-    char pressed = 0;
+    unsigned char pressed = 0;
     int count = poll(&key, 1, ms);
     if (ended_by != 0 || (count > 0 && read(STDIN_FILENO, &pressed, 1) <= 0))
-        return false;
-    return pressed != 'q' && pressed != 'Q' && pressed != 3;
+        return ORIEL_SCREEN_END;
+    return count > 0 ? pressed : 0;
 }
 
 void oriel_screen_close(void)

@@ -9,12 +9,16 @@ bool oriel_screen_available(void);
 
 void oriel_screen_open(void);
 
-/* Shows as much of the text as fits. */
+/* The columns of the screen. */
+int oriel_screen_columns(void);
+
+/* Shows as much of the text as fits, and how many lines do not. Escape sequences have no width. */
 void oriel_screen_show(const char *text);
 
-/* Waits until the next update is due or the terminal's size changes. Returns false when the user
- * quits or a signal arrives. */
-bool oriel_screen_wait(int ms);
+/* Waits for a key, at most ms. Returns the key; 0 if none was pressed, or when the terminal's size
+ * changes; ORIEL_SCREEN_END when a signal arrives or the terminal is gone. */
+enum { ORIEL_SCREEN_END = -1 };
+int oriel_screen_key(int ms);
 
 /* Restores the terminal. If a signal ended the screen, raises it again with its default action. */
 void oriel_screen_close(void);

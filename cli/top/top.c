@@ -20,9 +20,19 @@ enum { REFRESH_MS = 1000 };
 struct request {
     const char *job; /* NULL: all jobs */
     bool once, json;
+    enum oriel_top_order order;
+    const char *color; /* of --color, or NULL */
 };
 
-enum { OPTION_ONCE = 256, OPTION_JSON };
+enum { OPTION_ONCE = 256, OPTION_JSON, OPTION_SORT, OPTION_COLOR };
+
+static enum oriel_top_order order_parse(const char *name)
+{
+    for (int order = 0; order < ORIEL_TOP_ORDERS; order++)
+        if (strcmp(name, oriel_top_orders[order]) == 0)
+            return (enum oriel_top_order)order;
+    oriel_die("--sort: \"%s\" is neither rank, wait, operations nor bytes", name);
+}
 
 static error_t top_option_parse(int key, char *argument, struct argp_state *state)
 {
@@ -30,6 +40,8 @@ static error_t top_option_parse(int key, char *argument, struct argp_state *stat
     switch (key) {
     case OPTION_ONCE: request->once = true; return 0;
     case OPTION_JSON: request->json = true; return 0;
+    case OPTION_SORT: request->order = order_parse(argument); return 0;
+    case OPTION_COLOR: request->color = argument; return 0;
     case ARGP_KEY_ARG:
         if (request->job != NULL)
             argp_usage(state);
@@ -44,6 +56,10 @@ static void top_request_parse(int argc, char **argv, struct request *out)
     static const struct argp_option options[] = {
         {"once", OPTION_ONCE, NULL, 0, "Print once and exit", 0},
         {"json", OPTION_JSON, NULL, 0, "Print once as JSON", 0},
+        {"sort", OPTION_SORT, "KEY", 0,
+         "Sort ranks by rank (default), wait, operations or bytes; the highest first", 0},
+        {"color", OPTION_COLOR, "WHEN", 0,
+         "Use colours: auto (default: on a terminal, unless NO_COLOR is set), always or never", 0},
         {0},
     };
     static const struct argp argp = {
@@ -53,8 +69,9 @@ static void top_request_parse(int argc, char **argv, struct request *out)
         .doc = "Show what the jobs on this node do, and which ranks wait for which.\vWithout an "
                "argument it shows all jobs of the user, or of all users for root. An argument "
                "selects a job by its number, or by a process, which may be a rank or the launcher. "
-               "On a terminal the display is updated every second until q is pressed; otherwise it "
-               "is printed once. Rates require counters: start the job with oriel run --watch or "
+               "On a terminal the display is updated every second until q is pressed, and h lists "
+               "the other keys; otherwise it is printed once. Lines are wrapped to the width of "
+               "the terminal. Rates require counters: start the job with oriel run --watch or "
                "--stats. docs/guides/watching.md describes the display.",
     };
     *out = (struct request){.job = NULL};
@@ -131,7 +148,7 @@ static void unreadable_print(const struct oriel_process *process, void *context)
 }
 
 static size_t jobs_print(const struct oriel_jobs *jobs, const struct request *request,
-                         struct oriel_waits *waits, FILE *out)
+                         struct oriel_waits *waits, const struct oriel_text_style *style, FILE *out)
 {
     size_t shown = 0;
     for (size_t first = 0, end; first < jobs->count; first = end) {
@@ -139,7 +156,7 @@ static size_t jobs_print(const struct oriel_jobs *jobs, const struct request *re
         if (!job_is_selected(jobs, first, end, request))
             continue;
         job_waits_open(waits, jobs, first, end);
-        oriel_top_print(waits, out);
+        oriel_top_print(waits, request->order, style, out);
         shown++;
     }
     return shown + unreadable_visit(jobs, request, unreadable_print, out);
@@ -193,8 +210,11 @@ static int jobs_print_once(struct oriel_jobs *jobs, const struct request *reques
         usleep(REFRESH_MS * 1000);
         oriel_jobs_read(jobs);
     }
+    const struct oriel_text_style style = {
+        .color = oriel_color_choose(request->color, isatty(STDOUT_FILENO) != 0),
+        .width = oriel_text_width(STDOUT_FILENO)};
     size_t shown = request->json ? jobs_print_json(jobs, request, waits)
-                                 : jobs_print(jobs, request, waits, stdout);
+                                 : jobs_print(jobs, request, waits, &style, stdout);
     if (shown == 0)
         no_job_die(request);
     return 0;
@@ -202,23 +222,72 @@ static int jobs_print_once(struct oriel_jobs *jobs, const struct request *reques
 
 /* --- full screen --- */
 
-static size_t screen_update(struct oriel_jobs *jobs, const struct request *request,
-                            struct oriel_waits *waits)
+static const char help[] = "  q  quit\n"
+                           "  h  show or hide this help\n"
+                           "  r  sort by rank\n"
+                           "  w  sort by the time of the wait, the longest first\n"
+                           "  o  sort by operations per second\n"
+                           "  b  sort by bytes per second\n"
+                           "\n"
+                           "op/s and B/s need counters: start the job with oriel run --watch or\n"
+                           "--stats. The busiest windows are listed before the ranks.\n";
+
+struct screen {
+    bool is_help, color;
+    uint64_t next_ns; /* when the processes are read again */
+};
+
+/* Shows the processes as they were read last. Returns the number of jobs. */
+static size_t screen_draw(const struct oriel_jobs *jobs, const struct request *request,
+                          const struct screen *screen, struct oriel_waits *waits)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *memory = oriel_alloc_checked(open_memstream(&text, &len));
-    oriel_jobs_find(jobs);
-    oriel_jobs_read(jobs);
-    fputs("oriel top: press q to quit\n\n", memory);
-    size_t shown = jobs_print(jobs, request, waits, memory);
+    const struct oriel_text_style style = {.color = screen->color, .width = oriel_screen_columns()};
+    fprintf(memory, "oriel top: q quits, h: help, by %s\n\n", oriel_top_orders[request->order]);
+    if (screen->is_help)
+        fprintf(memory, "%s\n", help);
+    size_t shown = jobs_print(jobs, request, waits, &style, memory);
     if (shown == 0)
         fputs("no job\n", memory);
     fclose(memory);
     oriel_screen_show(text);
     free(text);
+    return shown;
+}
+
+static size_t screen_update(struct oriel_jobs *jobs, const struct request *request,
+                            struct screen *screen, struct oriel_waits *waits)
+{
+    if (oriel_now_ns() >= screen->next_ns) {
+        oriel_jobs_find(jobs);
+        oriel_jobs_read(jobs);
+        screen->next_ns = oriel_now_ns() + REFRESH_MS * UINT64_C(1000000);
+    }
+    size_t shown = screen_draw(jobs, request, screen, waits);
     oriel_jobs_remove_ended(jobs);
     return shown;
+}
+
+/* Waits for a key until the next reading is due. Returns false when the screen ends. */
+static bool key_handle(struct request *request, struct screen *screen)
+{
+    uint64_t now_ns = oriel_now_ns();
+    uint64_t rest_ns = screen->next_ns > now_ns ? screen->next_ns - now_ns : 0;
+    switch (oriel_screen_key((int)(rest_ns / 1000000) + 1)) {
+    case ORIEL_SCREEN_END:
+    case 'q':
+    case 'Q':
+    case 3: return false; /* Ctrl-C */
+    case 'h':
+    case '?': screen->is_help = !screen->is_help; return true;
+    case 'r': request->order = ORIEL_TOP_BY_RANK; return true;
+    case 'w': request->order = ORIEL_TOP_BY_WAIT; return true;
+    case 'o': request->order = ORIEL_TOP_BY_OPERATIONS; return true;
+    case 'b': request->order = ORIEL_TOP_BY_BYTES; return true;
+    default: return true;
+    }
 }
 
 static int screen_run(struct oriel_jobs *jobs, struct request *request, struct oriel_waits *waits)
@@ -240,10 +309,11 @@ static int screen_run(struct oriel_jobs *jobs, struct request *request, struct o
     }
     if (!any && request->job != NULL)
         no_job_die(request);
+    struct screen screen = {.color = oriel_color_choose(request->color, true)};
     oriel_screen_open();
     bool is_running = true;
-    while (is_running && (screen_update(jobs, request, waits) > 0 || request->job == NULL))
-        is_running = oriel_screen_wait(REFRESH_MS);
+    while (is_running && (screen_update(jobs, request, &screen, waits) > 0 || request->job == NULL))
+        is_running = key_handle(request, &screen);
     oriel_screen_close();
     if (is_running)
         printf("job %s has ended\n", request->job);

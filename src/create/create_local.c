@@ -144,7 +144,7 @@ static uint8_t paths_of_memory(const struct create_state *state)
 {
     if (state->window->user_memory != NULL)
         return (uint8_t)oriel_user_memory_paths(state->window->user_memory);
-    return state->creation->size_bytes > 0 ? ORIEL_PATH_ARENA : 0;
+    return state->creation->size_bytes > 0 ? ORIEL_PATH_DIRECT : 0;
 }
 
 static enum oriel_status control_words_prepare(struct create_state *state)

@@ -16,7 +16,7 @@ static unsigned local_paths(struct oriel_window *window, char *reason, size_t ro
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC)
         return oriel_attached_paths(window, reason, room);
     if (window->user_memory == NULL)
-        return window->host->size_bytes > 0 ? ORIEL_PATH_ARENA : 0;
+        return window->host->size_bytes > 0 ? ORIEL_PATH_DIRECT : 0;
     snprintf(reason, room, "%s", window->user_memory->reason);
     return oriel_user_memory_paths(window->user_memory);
 }
@@ -31,8 +31,8 @@ static void text_append(char *text, size_t room, const char *separator, const ch
 static void node_paths_append(struct oriel_path_info *paths, const struct oriel_window *window,
                               unsigned path_bits, const char *no_promotion)
 {
-    if ((path_bits & ORIEL_PATH_ARENA) != 0)
-        text_append(paths->names, sizeof paths->names, "+", "arena");
+    if ((path_bits & ORIEL_PATH_DIRECT) != 0)
+        text_append(paths->names, sizeof paths->names, "+", "direct");
     if ((path_bits & ORIEL_PATH_PROMOTED) != 0)
         text_append(paths->names, sizeof paths->names, "+", "promoted");
     if ((path_bits & ORIEL_PATH_COPY) == 0)

@@ -274,7 +274,7 @@ uint64_t oriel_user_memory_close(struct oriel_user_memory *memory)
 unsigned oriel_user_memory_paths(const struct oriel_user_memory *memory)
 {
     static const unsigned path_bits[] = {[ORIEL_SHARING_PRIVATE] = ORIEL_PATH_COPY,
-                                         [ORIEL_SHARING_ARENA] = ORIEL_PATH_ARENA,
+                                         [ORIEL_SHARING_ARENA] = ORIEL_PATH_DIRECT,
                                          [ORIEL_SHARING_PROMOTED] = ORIEL_PATH_PROMOTED};
     unsigned all = 0;
     for (size_t i = 0; i < memory->range_count; i++)

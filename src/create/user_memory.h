@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-enum { ORIEL_PATH_ARENA = 1, ORIEL_PATH_PROMOTED = 2, ORIEL_PATH_COPY = 4 };
+enum { ORIEL_PATH_DIRECT = 1, ORIEL_PATH_PROMOTED = 2, ORIEL_PATH_COPY = 4 };
 
 struct oriel_user_memory {
     /* in ascending order, without gaps; adjacent ranges of the same kind are joined */

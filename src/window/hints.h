@@ -30,7 +30,7 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info);
 
 /* How other ranks reach this rank's memory (create/path_info.h). */
 struct oriel_path_info {
-    /* "arena", "promoted", "cma", "agent" for ranks on this node, "ucx" for remote ranks, joined
+    /* "direct", "promoted", "cma", "agent" for ranks on this node, "ucx" for remote ranks, joined
      * by "+"; or empty */
     char names[64];
     char reason[480]; /* why no better path is in use; empty if there is none */

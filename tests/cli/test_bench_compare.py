@@ -2,7 +2,9 @@
 
 The tests never compare timings."""
 
+import contextlib
 import copy
+import io
 import json
 import unittest
 from unittest import mock
@@ -12,6 +14,7 @@ from command import HOSTS, ORIEL
 
 import comparison  # in SCRIPTS
 import load  # in SCRIPTS
+import report  # in SCRIPTS
 import spread  # in SCRIPTS
 
 SLOWER = 3
@@ -31,7 +34,7 @@ def run(*results, **changes):
 class Spreads(unittest.TestCase):
     def test_three_runs_show_minimum_median_and_maximum(self):
         for samples, text in (([3.3, 3.1, 4.0], "3.1/3.3/4 ns"), ([1200], "1.2 us"), ([3, 3.2, 9], "3/3.2/9 ns !"),
-                              ([2207, 7.4e6, 7.5e6], "2.21 us/7.4 ms/7.5 ms !"), ([999.7, 999.8], "1/1/1 us")):
+                              ([2207, 7.4e6, 7.5e6], "2.21us/7.4ms/7.5ms !"), ([999.7, 999.8], "1/1/1 us")):
             self.assertEqual(spread.Spread(samples).text(), text)
 
     def test_numbers_have_units_and_three_digits(self):
@@ -42,6 +45,26 @@ class Spreads(unittest.TestCase):
         for ratio, text in ((0.02, "50 times slower"), (1 / 1.2, "20 % slower"), (1.04, "about even"), (1.3, "30 % faster"),
                             (3.14, "3.1 times faster"), (1234, "1,234 times faster")):
             self.assertEqual(spread.faster_or_slower(ratio), text)
+
+
+class Tables(unittest.TestCase):
+    def printed(self, *rows):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            report._print_rows([["pattern", "memory", "MPICH", "Oriel on MPICH", "Oriel is"], *map(list, rows)], range(2, 4))
+        return out.getvalue().splitlines()
+
+    def test_narrow_tables_have_a_line_for_each_row(self):
+        self.assertEqual(self.printed(("put, 8 B", "create", "3/4/5 ns", "1/2/3 ns", "3.0 times faster")), [
+            "| pattern  | memory |    MPICH | Oriel on MPICH |         Oriel is |",
+            "|----------|--------|---------:|---------------:|-----------------:|",
+            "| put, 8 B | create | 3/4/5 ns |       1/2/3 ns | 3.0 times faster |"])
+
+    def test_wide_tables_have_the_times_below(self):
+        title = "lock, put, unlock at a busy target, first access, 64 KiB"
+        lines = self.printed((title, "allocate", "863ns/487us/778us !", "33.5/35.2/54.6 ns !", "about even"))
+        self.assertEqual([line.split()[1] for line in lines if not line.startswith("|-")], ["pattern", "MPICH", "lock,", "863ns/487us/778us"])
+        self.assertEqual(lines[3], f"| {title} | allocate | about even |")
+        self.assertLessEqual(max(map(len, lines)), 100)
 
 
 class Loads(unittest.TestCase):
@@ -130,7 +153,7 @@ class Compared(BenchCase):
         self.assertEqual((found.returncode, found.stderr), (SLOWER, ""))
         self.assertIn("\nCompared with 2026-01-02, in 3 results: 1 slower, 2 within the noise of 5 %\n", found.stdout)
         self.assertIn("\nnote: processor: one before, two after\n", found.stdout)
-        self.assertRegex(found.stdout, r"\n\| put, 8 B, flush +\| allocate \| oriel-mpich \| +10/10.1/10.2 ns \| +30/30.3/31 ns \| +3.0 times slower \|")
+        self.assertRegex(found.stdout, r"\n\| put, 8 B, flush +\| allocate \| oriel-mpich \| +3.0 times slower \|\n\| +10/10.1/10.2 ns \| +30/30.3/31 ns \|\n")
         self.assertEqual(bench(ORIEL, "--compare", *self.files(after, before)).returncode, 0)
 
     def test_a_slower_host_is_no_fault_of_oriel(self):

@@ -107,7 +107,7 @@ class Measuring(BenchCase):
                 self.assertEqual((entry["best"], entry["maximum"]), (min(entry["samples"]), max(entry["samples"])))
                 self.assertGreater(entry["best"], 0)
                 self.assertAlmostEqual(entry["bandwidth"], entry["bytes"] / entry["best"] * 1e9, delta=1)
-                self.assertEqual(entry["path"], "arena" if column.startswith("oriel") else "")
+                self.assertEqual(entry["path"], "direct" if column.startswith("oriel") else "")
         puts = {(entry["bytes"], entry["in_flight"]) for entry in self.record["results"] if entry["pattern"] == "put"}
         self.assertEqual(puts, {(8, 1), (4096, 1), (8, 64), (4096, 64)})
         for entry in self.record["results"]:

@@ -122,6 +122,16 @@ class Form(Findings):
             self.build(host=host)
             self.assertEqual(self.check(), TEXT)
 
+    def test_the_json_has_the_lines_with_their_marks(self):
+        self.build()
+        text = self.check("--json", "found.json")
+        for finding in self.read("found.json")["findings"]:
+            self.assertIn("\n".join(finding["source"]) + "\n", text)
+            self.assertTrue(any("^^^" in line for line in finding["source"]), finding)
+        os.unlink(self.path("app.c"))
+        self.check("--json", "found.json")
+        self.assertEqual([finding["source"] for finding in self.read("found.json")["findings"]], [[], []])
+
     def test_colours_only_where_wanted(self):
         self.build()
         for options, changes in (([], {}), (["--color", "never"], {}), (["--color=auto"], {"NO_COLOR": "1"})):

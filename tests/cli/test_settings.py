@@ -98,7 +98,7 @@ class Settings(Case):
             self.assertTrue(lines[0].startswith(f"oriel: {path}:1: ORIEL_SPIN=fast is not a whole number"), lines)
             self.assertTrue(lines[1].startswith(f"oriel: {path}:2: ORIEL_SPINN is not an option of Oriel"), lines)
             self.assertIn(f"ORIEL_VERBOSE=1 ({path}:3)", lines[2])
-            self.assertTrue(lines[3].endswith("other ranks reach its memory by arena"), lines)
+            self.assertTrue(lines[3].endswith("other ranks reach its memory by direct"), lines)
 
     def test_checker_reports_them_no_second_time(self):
         self.file("here/oriel.conf", "ORIEL_SPIN = fast\n")

@@ -10,7 +10,7 @@ enum { PAGE = 4096 };
 
 struct memory_path {
     bool is_known; /* Oriel reports, and other ranks are on the node */
-    /* "arena", "promoted", "cma", "agent", joined by "+" in this order: for ranks of the node */
+    /* "direct", "promoted", "cma", "agent", joined by "+" in this order: for ranks of the node */
     char list[64];
     char reason[1000]; /* the reason why no better path is used */
 };

@@ -193,7 +193,7 @@ static void memory_of_mpi_alloc_mem(enum window_kind kind)
     MPI_Alloc_mem(3 * PAGE, MPI_INFO_NULL, &memory);
     MPI_Win win = window_over(memory + 33, 2 * PAGE);
     if (through_oriel())
-        check_path(win, "arena");
+        check_path(win, "direct");
     CHECK(memory_path_read(win).reason[0] == '\0', "there is a reason: %s",
           memory_path_read(win).reason);
     window_exercise(win, memory + 33, 2 * PAGE);

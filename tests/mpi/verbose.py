@@ -50,7 +50,7 @@ def check(args, name, ranks, wanted, *options):
 
 
 def allocated(args, ranks):
-    path = "other ranks reach its memory by arena" if ranks > 1 else "there are no other ranks"
+    path = "other ranks reach its memory by direct" if ranks > 1 else "there are no other ranks"
     sizes = "0 bytes to 24 bytes" if ranks > 1 else "0 bytes"
     return check(args, "allocated", ranks, [
         banner(args, ranks),
@@ -64,7 +64,7 @@ def paths(args):
     line = rf"MPI_Win_create at {call('paths')}: {window(1, 4)}, 64 bytes per rank: other ranks reach the memory of 2 of 4 ranks "
     return check(args, "paths", 4, [
         banner(args, 4, " ORIEL_PROMOTE=never"),
-        line + r"\(first: rank 0\) by arena",
+        line + r"\(first: rank 0\) by direct",
         line + r"\(first: rank 1\) by (cma|agent); no better path: promotion: ORIEL_PROMOTE=never.*"], "ORIEL_PROMOTE=never")
 
 
@@ -73,13 +73,13 @@ def dynamic(args, ranks):
         banner(args, ranks),
         rf"MPI_Win_create_dynamic at {call('dynamic')}: {window(1, ranks)}: no memory is attached yet",
         rf"rank [0-{ranks - 1}]: MPI_Win_attach at {call('attach')}: other ranks reach the memory attached to window 1 "
-        r"\(MPI_Win_create_dynamic\) by arena"])
+        r"\(MPI_Win_create_dynamic\) by direct"])
 
 
 def handled(args, ranks):
     return check(args, "handled", ranks, [
         banner(args, ranks),
-        rf"MPI_Win_allocate at {call('window')}: {window(1, ranks)}, 8 bytes per rank: other ranks reach its memory by arena",
+        rf"MPI_Win_allocate at {call('window')}: {window(1, ranks)}, 8 bytes per rank: other ranks reach its memory by direct",
         rf"rank [0-{ranks - 1}]: MPI_Win_unlock at {call('handled')} on window 1 \(MPI_Win_allocate\): rank 0 is not locked by this process"])
 
 

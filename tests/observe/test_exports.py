@@ -164,21 +164,33 @@ class Perfetto(Known):
         with open(out, encoding="utf-8") as file:
             events = json.load(file)["traceEvents"]
         slices, names = collections.defaultdict(list), collections.defaultdict(set)
+        arrows, counters = collections.defaultdict(list), collections.defaultdict(list)
         for event in events:
-            self.assertIn(event["ph"], ("X", "M"))
+            self.assertIn(event["ph"], ("X", "M", "s", "f", "C"))
             self.assertTrue(isinstance(event["name"], str) and event["name"])
             self.assertTrue(isinstance(event["pid"], int) and event["pid"] > 0)
-            self.assertTrue(isinstance(event["tid"], int) and event["tid"] > 0)
+            if event["ph"] != "C":
+                self.assertTrue(isinstance(event["tid"], int) and event["tid"] > 0)
             if event["ph"] == "M":
                 names[event["name"]].add((event["pid"], event["tid"]))
                 continue
             self.assertIsInstance(event["ts"], float)
-            self.assertIsInstance(event["dur"], float)
-            self.assertTrue(event["ts"] >= 0 and event["dur"] >= 0)
-            slices[event["pid"], event["tid"]].append(event)
+            self.assertGreaterEqual(event["ts"], 0)
+            if event["ph"] == "C":
+                counters[event["name"], event["pid"]].append((event["ts"], event["args"][event["name"]]))
+            elif event["ph"] != "X":
+                arrows[event["id"]].append(event)
+            else:
+                self.assertIsInstance(event["dur"], float)
+                self.assertGreaterEqual(event["dur"], 0)
+                slices[event["pid"], event["tid"]].append(event)
         self.assertEqual(len({tid for _, tid in slices}), len(slices), "threads have numbers of their own")
         self.assertEqual(names["thread_name"], set(slices))
         self.assertEqual({pid for pid, _ in names["process_name"]}, {pid for pid, _ in slices})
+        self.check_arrows(arrows, slices)
+        self.check_counters(counters)
+        marks = {track for track in slices if slices[track][0]["cat"] == "mark"}
+        self.assertEqual({event["cat"] for track in marks for event in slices.pop(track)}, {"mark"})
         for track in slices.values():
             self.check_nesting(track)
         self.check_content([event for track in slices.values() for event in track])
@@ -209,6 +221,34 @@ class Perfetto(Known):
             self.assertTrue(not open_until or end <= open_until[-1], event)
             self.assertEqual(len(open_until), 1 if event["cat"] == "wait" else 0, event)
             open_until.append(end)
+
+    def check_arrows(self, arrows, slices):
+        """An arrow starts and ends once, not backwards, each time in a slice, of two ranks."""
+        found = collections.Counter()
+        for ends in arrows.values():
+            self.assertEqual([event["ph"] for event in sorted(ends, key=lambda event: event["ph"] == "f")], ["s", "f"])
+            start, end = sorted(ends, key=lambda event: event["ph"] == "f")
+            self.assertLessEqual(start["ts"], end["ts"])
+            inside = [{event["name"] for event in slices[of["pid"], of["tid"]]
+                       if event["ts"] <= of["ts"] < event["ts"] + max(event["dur"], 0.001) - 0.0005} for of in (start, end)]
+            names = inside[0] & inside[1]
+            self.assertEqual(len(names), 1, (start, end, inside))
+            found[names.pop(), start["pid"] - 1, end["pid"] - 1] += 1
+        self.assertEqual(found, {**{("put", rank, (rank + 1) % RANKS): 10 for rank in range(RANKS)},
+                                 ("get", 2, 1): 3, ("get", 3, 1): 3,  # those of rank 1 are its own
+                                 **{("late fence", 3, rank): 10 for rank in range(3)},
+                                 ("busy lock", 1, 2): 1, ("busy lock", 2, 3): 1})
+
+    def check_counters(self, counters):
+        """The areas below the lines are the sums of the run, and each line ends at 0."""
+        self.assertEqual(set(counters), {(name, rank + 1) for name in ("bytes/s", "operations/s") for rank in range(RANKS)})
+        for (name, process), line in counters.items():
+            self.assertEqual(line, sorted(line))
+            self.assertEqual(line[-1][1], 0)
+            area = sum(value * (after - at) / 1e6 for (at, value), (after, _) in zip(line, line[1:], strict=False))
+            gets = 3 if process > 1 else 0
+            total = 10 * 1000 * process + 8 * gets if name == "bytes/s" else 10 + gets
+            self.assertAlmostEqual(area / total, 1, delta=0.01)
 
     def check_content(self, events):
         counts = collections.Counter(event["name"] for event in events if event["cat"] != "wait")

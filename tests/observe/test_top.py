@@ -1,6 +1,7 @@
 """The output of `oriel top` for jobs that hang and jobs that are busy."""
 
 import os
+import re
 import signal
 import time
 import unittest
@@ -54,7 +55,7 @@ class Hangs(Case):
         text = top("--once", job.pid).stdout
         for rank, (call, window, ranks) in MODES[mode][0].items():
             name = f' of "{window}"' if window else ""
-            self.assertRegex(text, rf"(?m)^ +{rank} +\d+ +- +- +waits in {call}{name} \(\w+ at hang.c:\d+\) "
+            self.assertRegex(text, rf"(?m)^ +{rank} +\d+  waits in {call}{name} \(\w+ at hang.c:\d+\) "
                              rf".*\b{ranks[0]}\b.*, [0-9.]+ s so far$")
         for ring in MODES[mode][1]:
             self.assertIn("deadlock: " + " -> ".join(map(str, ring + [ring[0]])), text)
@@ -111,6 +112,28 @@ class Hangs(Case):
     def test_ring_of_a_lock_and_a_fence(self):
         self.check("mixed")
 
+    def test_ranks_are_sorted(self):
+        job = self.job("hang", "lock")
+        until(lambda: self.snapshot(job) == MODES["lock"])
+
+        def ranks(*words):
+            return [int(rank) for rank in re.findall(r"(?m)^ +(\d+) +\d+  \w", top("--once", *words, job.pid).stdout)]
+        self.assertEqual(ranks(), list(range(RANKS)))
+        self.assertEqual(ranks("--sort", "rank"), list(range(RANKS)))
+        order = ranks("--sort=wait")
+        self.assertEqual((sorted(order[:-1]), order[-1]), (list(range(1, RANKS)), 0))  # rank 0 does not wait
+        result = top("--sort", "age", job.pid)
+        self.assertEqual((result.returncode, result.stderr),
+                         (2, 'oriel: --sort: "age" is neither rank, wait, operations nor bytes\n'))
+
+    def test_colours_only_where_wanted(self):
+        job = self.job("hang", "cycle")
+        until(lambda: self.snapshot(job) == MODES["cycle"])
+        self.assertNotIn("\033", top("--once", job.pid).stdout)
+        text = top("--once", "--color", "always", job.pid).stdout
+        self.assertEqual(text.count("\033[33mwaits\033[0m in MPI_Win_lock"), RANKS)
+        self.assertIn("\033[1;31m  deadlock: \033[0m0 -> 1", text)
+
     def test_stopped_rank_is_shown(self):
         job = self.job("hang", "fence")
         pid = until(lambda: job.ranks().get(LAST, {}).get("process"))
@@ -155,10 +178,27 @@ class Counts(Case):
         for operations, size in rates.values():
             self.assertAlmostEqual(size / operations, 64, delta=1)
 
+    def test_windows_have_the_rates_of_their_ranks(self):
+        job = self.job("busy", 0, self.end, env=["ORIEL_WATCH=1"])
+        self.assertEqual(job.first, "busy")
+
+        def busy():
+            seen = job.snapshot()
+            return seen if seen and len(seen["ranks"]) == RANKS and sum(rank["bytes_per_s"] or 0 for rank in seen["ranks"]) else None
+        seen = until(busy)
+        [window] = seen["windows"]
+        self.assertEqual((window["window"], window["ranks"]), ("busy", RANKS))
+        for key in ("operations_per_s", "bytes_per_s"):
+            self.assertAlmostEqual(window[key] / sum(rank[key] or 0 for rank in seen["ranks"]), 1, delta=0.001)
+        text = top("--once", "--sort", "bytes", job.pid).stdout
+        self.assertRegex(text, rf'(?m)^  ranks     op/s      B/s  window\n {{6}}{RANKS} +[\d.]+( k| M)? +[\d.]+( k| M| G)?  "busy"$')
+        self.assertRegex(text, r"(?m)^   rank  process     op/s      B/s$")
+
     def test_nothing_is_counted_in_a_quiet_run(self):
         job = self.job("busy", 1000)
         for rank in until(job.ranks).values():
             self.assertEqual((rank["operations"], rank["operations_per_s"]), (None, None))
+        self.assertEqual(job.snapshot()["windows"], [])
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from watched import ORIEL, Case, Terminal, top, until
 
 
 class Screen(Case):
-    def start(self, *arguments):
-        terminal = Terminal([ORIEL, "top", *map(str, arguments)])
+    def start(self, *arguments, columns=120, **changes):
+        terminal = Terminal([ORIEL, "top", *map(str, arguments)], columns=columns, **changes)
         self.addCleanup(terminal.close)
         return terminal
 
@@ -28,7 +28,7 @@ class Screen(Case):
         until(job.ranks)
         terminal = self.start(job.pid)
         modes = terminal.modes()
-        self.assertTrue(terminal.until(b"deadlock: 0 -> 1"), terminal.text)
+        self.assertTrue(terminal.until(b"deadlock: \033[0m0 -> 1"), terminal.text)
         return job, terminal, modes
 
     def test_q_ends_it_and_the_terminal_is_as_before(self):
@@ -53,17 +53,67 @@ class Screen(Case):
             self.assertEqual(terminal.status(), 0 if end == "key" else signal.SIGTERM)
             self.assertTrue(terminal.text.endswith(b"\033[?25h\033[?1049l"), terminal.text[-80:])
 
+    def lines(self, terminal):
+        """The next picture, without escape sequences."""
+        terminal.text = b""
+        self.assertTrue(terminal.until(b"\033[H"))
+        terminal.read(0.3)
+        picture = terminal.text[terminal.text.rindex(b"\033[H"):]
+        return re.sub(rb"\033\[[0-9;?]*[A-Za-z]", b"", picture).decode().split("\r\n")
+
     def test_lines_fit_another_size(self):
         _, terminal, _ = self.job_on_screen()
         terminal.size(5, 40)
         terminal.text = b""
         terminal.read(2.5)
-        picture = terminal.text[terminal.text.rindex(b"\033[H"):]
-        lines = re.sub(rb"\033\[[0-9;?]*[A-Za-z]", b"", picture).split(b"\r\n")
+        lines = self.lines(terminal)
         self.assertEqual(len(lines), 5)
         self.assertLessEqual(max(map(len, lines)), 40, lines)
+        self.assertRegex(lines[-1], r"^\d+ more lines$")
         terminal.press(b"q")
         self.assertEqual(terminal.status(), 0)
+
+    def test_eighty_columns_show_all_of_a_wait(self):
+        job = self.job("hang", "mixed")
+        until(job.ranks)
+        terminal = self.start(job.pid, columns=80)
+        self.assertTrue(terminal.until(b"deadlock: "), terminal.text)
+        lines = self.lines(terminal)
+        self.assertEqual(len(lines), 24)
+        self.assertLessEqual(max(map(len, lines)), 80, lines)
+        words = " ".join(" ".join(lines).split())
+        self.assertRegex(words, r'waits in MPI_Win_fence of "rows" \(mixed at hang.c:\d+\) for rank \d+, [0-9.]+ s so far')
+        self.assertRegex(words, r'waits in MPI_Win_lock of "halo" \(mixed at hang.c:\d+\) for the lock on rank 0, held by rank 0, [0-9.]+ s')
+
+    def test_keys_sort_and_help(self):
+        job = self.job("hang", "lock")
+        until(job.ranks)
+        terminal = self.start(job.pid)
+        self.assertTrue(terminal.until(b"MPI_Win_lock"))
+        for key, order in ((b"w", "wait"), (b"o", "operations"), (b"b", "bytes"), (b"r", "rank")):
+            terminal.press(key)
+            self.assertTrue(terminal.until(b"by %s\033" % order.encode()), terminal.text)
+        terminal.press(b"w")
+        self.assertTrue(terminal.until(b"by wait\033"))
+        ranks = [line.split()[0] for line in self.lines(terminal) if re.match(r" +\d+ +\d+  \w", line)]
+        self.assertEqual(ranks[-1], "0", ranks)  # it does not wait
+        terminal.press(b"h")
+        self.assertTrue(terminal.until(b"sort by bytes per second"), terminal.text)
+        terminal.press(b"?")
+        self.assertNotIn("sort by bytes per second", "".join(self.lines(terminal)))
+        terminal.press(b"q")
+        self.assertEqual(terminal.status(), 0)
+
+    def test_colours_obey_the_reader(self):
+        job = self.job("hang", "fence")
+        until(job.ranks)
+        for arguments, changes, has_color in (([], {}, True), ([], {"NO_COLOR": "1"}, False), (["--color=never"], {}, False),
+                                              (["--color", "always"], {"NO_COLOR": "1"}, True)):
+            terminal = self.start(*arguments, job.pid, **changes)
+            self.assertTrue(terminal.until(b"MPI_Win_fence"))
+            self.assertEqual(b"\033[33mwaits" in terminal.text, has_color, (arguments, changes))
+            terminal.press(b"q")
+            self.assertEqual(terminal.status(), 0)
 
     def test_it_ends_with_the_job(self):
         job, terminal, _ = self.job_on_screen()
@@ -107,7 +157,7 @@ class Refusals(Case):
         self.refused(top("--once", job.pid), "no job or process")
 
     def test_wrong_use(self):
-        for arguments in (["--fly"], ["1", "2"], ["--json=1"]):
+        for arguments in (["--fly"], ["1", "2"], ["--json=1"], ["--color", "maybe"], ["--sort="]):
             result = top(*arguments)
             self.assertEqual((result.returncode, result.stdout), (2, ""))
 
@@ -191,6 +241,20 @@ class Files(Case):
             self.assertEqual(top("--once", os.getpid()).returncode, 0)
             self.assertLess(time.monotonic() - begin, 20)
             os.ftruncate(fd, 0)
+
+    def test_windows_are_named_by_what_is_known(self):
+        """The busiest five are shown; a freed one is not."""
+        at, chain = 3 * self.PAGE, b""
+        for number in range(8):
+            name = b"seen\033" if number == 0 else b""
+            record = struct.pack("<QQiiIIQqIIQQQQQQQBBH4x64s160s", 0, number, 4, 3, 1, 1 + (number == 7), 64, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                 0, 0, 0, name, b"").ljust(512, b"\0")
+            chain += struct.pack("<Q", at + 512 * (number + 1) if number < 7 else 0) + record[8:]
+        self.file(state=self.state(records=at), tail=chain)
+        lines = top("--once", os.getpid()).stdout.splitlines()
+        first = lines.index("  ranks     op/s      B/s  window")
+        self.assertEqual(lines[first + 1:first + 7], ['      1        0        0  "seen?"', *["      1        0        0  unnamed, allocate"] * 4,
+                                                      "  and 2 more"])
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_another_user_cannot_observe_a_job(self):

@@ -115,6 +115,13 @@ class Verdicts(Case):
                                 rf"planted.c:{line_of('WAITS late')}\.$")
         self.assertEqual(remedy, "        Load imbalance: give rank 1 less work.")
 
+    def test_the_verdict_fits_the_terminal(self):
+        text = self.launch("late", "bad", ORIEL_STATS="1", COLUMNS="50")
+        verdict = text.partition("\n")[2].partition("\nwindow ")[0]
+        self.assertLessEqual(max(map(len, verdict.splitlines())), 50, verdict)
+        self.assertRegex(verdict, r"\n +\d+ %  Rank 1 is late: [^\n]+\n        [^\n]+\n")
+        self.assertIn('most in MPI_Win_fence of "planted", in late at planted.c:', " ".join(verdict.split()))
+
     def test_a_file_of_statistics_has_the_same_verdict(self):
         statistics = self.path("s.json")
         self.launch("late", "bad", ORIEL_STATS=statistics)

@@ -75,6 +75,7 @@ FINDINGS = {
          "call": SITE, "other": dict(SITE, call="MPI_Get", rank=0, line=57, function="sum"),
          "opening": dict(SITE, call="MPI_Win_lock_all", line=30, function="main"),
          "help": "call MPI_Win_flush(2, win) after halo.c:57",
+         "source": ["42 |     MPI_Put(row, 1, MPI_DOUBLE, 2, 2, 1, MPI_DOUBLE, win);", "   |     ^^^^^^^ writes window <halo>"],
          "detail": None, "count": 12, "ranks": [0, 1], "stack": ["exchange at halo.c:42", "main at halo.c:99"]},
         {"rule": "E1", "title": "operation in no epoch", "help": "Open one.",
          "reason": "old.supp:3: checked by hand", "window": None, "flavour": "create",

@@ -5,6 +5,7 @@ import unittest
 
 import browser
 import report_page
+import traces
 from report_page import TOOLS
 
 
@@ -291,6 +292,61 @@ class Known(report_page.Reports):
             self.assertLess(sum(map(int, part.split())), 150)
         self.assertEqual(dark[1][:2], ["255 255 255"] * 2)
         self.assertEqual(dark[2], dark[0])
+
+    def test_paper_has_the_timeline_on_sheets_of_its_own(self):
+        """Of one width and resolution, whatever the screen's, and none too high for a page."""
+        self.report(self.traces(traces.busy, name="busy", ranks=40, events=40_000))
+        hand = """
+            view.dispatchEvent(new view.Event("beforeprint"));
+            const sheets = [...page.querySelectorAll(".sheets canvas")];
+            const seen = sheets.map(sheet => [Number(sheet.dataset.rows), sheet.width, sheet.height,
+                                              pixel(sheet, 2, 2)]);
+            const middle = [...Array(100).keys()].map(x => pixel(sheets[0], 46 + 264 + x, 22 + 4));
+            view.dispatchEvent(new view.Event("afterprint"));
+            const print = [...page.styleSheets].flatMap(sheet => [...sheet.cssRules])
+                .filter(rule => rule.conditionText === "print").map(rule => rule.cssText).join("");
+            return [seen, middle, page.querySelectorAll(".sheets canvas").length, colour("cause-late-fence"), print];"""
+        for flags in ([], ["--blink-settings=preferredColorScheme=0"]):
+            seen, middle, after, late, print_style = self.hand(hand, flags=flags)
+            self.assertEqual([rows for rows, *_ in seen], [20, 20])
+            self.assertEqual({width for _, width, *_ in seen}, {3 * 680})
+            self.assertTrue(all(height <= 3 * 390 for _, _, height, *_ in seen), seen)
+            self.assertEqual({pixel for *_, pixel in seen}, {"255 255 255"})
+            if not flags:  # rank 0 waits in the middle third
+                self.assertIn(late, middle)
+            self.assertEqual(after, 0)
+            self.assertRegex(print_style, r"#timeline-rows \{ display: none")
+
+    def test_equal_values_have_a_dark_colour_and_a_legend(self):
+        def write(folder, counts):
+            for rank in range(4):
+                file = traces.Rank(folder, rank, 4)
+                file.window(0, range(4), rank, "ring")
+                for put in range(counts[rank]):
+                    file.event(traces.operation("put"), 1000 * put, 100, bytes_=1024, target=(rank + 1) % 4)
+                file.close(100_000)
+        hand = """return [cells(), page.querySelector(".ramp").innerText.replace(/\\s+/g, " ").trim(), colour("heat-4")];"""
+        for name, counts, words in (("equal", (8, 8, 8, 8), "8 KiB bytes per pair: all pairs are equal"),
+                                    ("similar", (8, 8, 8, 7), "7 KiB 8 KiB bytes per pair, logarithmic")):
+            self.report(self.traces(write, name=name, counts=counts))
+            found, legend, darkest = self.hand(hand)
+            self.assertEqual(legend, words)
+            self.assertEqual({found[cell][1] for cell in ("0 1", "1 2", "2 3")}, {darkest})
+            dark, last = (sum(map(int, shade.split())) for shade in (darkest, found["3 0"][1]))
+            self.assertLess(last - dark, 60, name)
+
+    def test_findings_show_lines_of_the_program_and_their_rule(self):
+        data = self.report(self.findings())
+        sources, rules, examples = self.use("""
+            const said = selector => all(selector).map(part => part.innerText);
+            page.querySelectorAll("details").forEach(part => { part.open = true; });
+            return [said(".source"), said(".finding dl"), said(".finding details")];""")
+        self.assertEqual(sources, ["\n".join(report_page.FINDINGS["findings"][0]["source"])])
+        self.assertEqual(sorted(data["rules"]), ["C1", "E1"])
+        for words, rule in zip(rules, ("C1", "E1"), strict=True):
+            self.assertIn(data["rules"][rule]["text"], words)
+        self.assertIn(data["rules"]["E1"]["example"].strip(), examples[-1])
+        self.assertIn(data["rules"]["E1"]["remedy"], examples[-1])
 
     def test_every_part_can_be_reached_by_the_keyboard_and_has_a_name(self):
         found = self.hand("""

@@ -2,6 +2,7 @@
 ranks, hostile texts, incomplete traces, findings."""
 
 import os
+import resource
 import unittest
 
 import browser
@@ -56,6 +57,22 @@ class Large(report_page.Reports):
         self.assertIn("ranks 0–2 → ranks 0–2", found[2])
         self.assertIn("rank", found[3])
         self.assertIn("Each row is 3 ranks", found[4])
+
+    def test_a_thousand_ranks_in_fifty_windows(self):
+        """All forms need at most 10 s of processor time and 1 GiB, and the page opens."""
+        folders = [self.traces(traces.busy, name=name, ranks=1000, events=300_000, windows=50) for name in ("before", "after")]
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+        for words in ([folders[0]], folders, [*folders, "-o", self.path("changes.html")], [*folders, "--csv"],
+                      [folders[0], "--perfetto", self.path("events.json")], [folders[0], "-o", self.path()]):
+            result = report_page.oriel(*words, preexec_fn=limit)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), words)
+        read = self.open()
+        self.assertEqual(read.all("html")[0].get("data-drawn"), "6")
+        for text in ("Ranks 1,000", "18 other windows", "Each row is 4 ranks."):
+            self.assertIn(text, read.shown())
 
 
 class Odd(report_page.Reports):

@@ -50,14 +50,19 @@ export const section = (id, title, text, ...children) =>
         ...children,
     );
 
-/* Calls draw with the element's width, now and when it changes. */
-export const fitted = (part, draw) => {
+/* While the page is printed. Paper has one width, whatever the screen's, and more pixels. */
+export const onPaper = () => "paper" in document.documentElement.dataset;
+export const PAPER = 680;
+const PAPER_PIXELS = 3;
+
+/* Calls draw with the element's width, now and when it changes; with the width of paper while printing. */
+export const fitted = (part, draw, paper = PAPER) => {
     let width = 0;
     const fit = () => {
-        if (part.clientWidth > 0 && part.clientWidth !== width) draw((width = part.clientWidth));
+        if (!onPaper() && part.clientWidth > 0 && part.clientWidth !== width) draw((width = part.clientWidth));
     };
     new ResizeObserver(() => setTimeout(fit, 0)).observe(part); /* a new height may add a scroll bar, and so change the width */
-    return {draw: () => part.clientWidth > 0 && draw((width = part.clientWidth))};
+    return {draw: () => (onPaper() ? draw(paper) : part.clientWidth > 0 && draw((width = part.clientWidth)))};
 };
 
 /* Current colours of the style sheet, for canvases. */
@@ -68,7 +73,7 @@ export const colour = name =>
 
 /* A canvas with the screen's resolution; its context uses the page's units. */
 export const pixels = (canvas, width, height) => {
-    const ratio = window.devicePixelRatio || 1;
+    const ratio = Math.max(window.devicePixelRatio || 1, onPaper() ? PAPER_PIXELS : 1);
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     canvas.style.width = width + "px";

@@ -1,4 +1,4 @@
-/* The checker's findings: error, call sites and help. */
+/* The checker's findings: error, lines of the program, call sites, help, and the rule. */
 import {make, section} from "./dom.js";
 import {data} from "./model.js";
 import * as units from "./units.js";
@@ -58,11 +58,16 @@ const ranks = list =>
           (list.length > 16 ? ` and ${list.length - 16} more` : "")
         : "";
 
-const card = finding =>
-    make(
+const lines = (kind, list) => (Array.isArray(list) && list.length ? make("pre", {class: kind}, list.join("\n")) : null);
+const folded = (title, ...parts) => (parts[0] ? make("details", {}, make("summary", {}, title), ...parts) : null);
+
+const card = finding => {
+    const rule = data.rules[finding.rule]; /* none in a file of another version */
+    return make(
         "article",
         {class: "finding"},
         make("h3", {}, make("span", {class: "rule"}, finding.rule), " ", finding.headline || finding.title),
+        lines("source", finding.source),
         make(
             "dl",
             {},
@@ -72,13 +77,14 @@ const card = finding =>
             call("Epoch opened", finding.opening),
             words("Detail", finding.detail),
             words("Help", finding.help),
+            words("Rule", rule && rule.text),
             words("Does not count", finding.reason),
             words("Seen", `${units.plural(finding.count || 1, "time")}${ranks(finding.ranks)}`),
         ),
-        Array.isArray(finding.stack) && finding.stack.length
-            ? make("details", {}, make("summary", {}, "Stack"), make("pre", {}, finding.stack.join("\n")))
-            : null,
+        folded("Stack", lines("stack", finding.stack)),
+        rule ? folded(`Example of ${finding.rule}`, make("pre", {}, rule.example), make("p", {}, rule.remedy)) : null,
     );
+};
 
 export const findingsSection = () => {
     const check = data.check,

@@ -1,15 +1,19 @@
 /* Accesses and waits between ranks: a cell for each pair of ranks, the sums of rows and columns, and a table of the largest
  * pairs.  The cells are pixels of a canvas; a tooltip shows their values at the pointer or at a cursor moved with the arrow
- * keys. */
-import {scaleLinear, scaleLog} from "d3-scale";
+ * keys.
+ *
+ * The darkest colour is always the largest value, and the scale has at least a factor of ten.  So equal values are all dark,
+ * and similar ones look similar. */
+import {scaleLog} from "d3-scale";
 import {hideTooltip, showTooltip} from "../plot.js";
-import {colour, figure, fitted, make, pixels, redrawn, section, table} from "./dom.js";
+import {colour, figure, fitted, make, onPaper, pixels, redrawn, section, table} from "./dom.js";
 import {data, rankWords, rowName, selection, shown, watch, windowName, windows} from "./model.js";
 import * as units from "./units.js";
 
 const MEASURES = {
     bytes: {
         title: "bytes",
+        each: "bytes per pair",
         from: "origin",
         to: "target",
         key: "bytes",
@@ -20,6 +24,7 @@ const MEASURES = {
     },
     operations: {
         title: "operations",
+        each: "operations per pair",
         from: "origin",
         to: "target",
         key: "operations",
@@ -30,6 +35,7 @@ const MEASURES = {
     },
     waiting: {
         title: "time waited",
+        each: "time waited per pair",
         from: "waiting rank",
         to: "awaited rank",
         key: "ns",
@@ -43,7 +49,9 @@ const GUTTER = 46,
     TOP = 34,
     CELL = 64,
     SUMS = 44,
-    GAP = 6;
+    GAP = 6,
+    WORDS = 400, /* the most cells with their values */
+    RANGE = 10; /* the least factor between the ends of the colour scale */
 
 /* The cells of the selected windows: from * rows + to, and their values. */
 const gather = (measure, each) => {
@@ -138,7 +146,8 @@ export const heatSection = () => {
             rows,
             place,
             sums,
-            extent: values.length ? [least, most > least ? most : least * 1.0001] : [1, 2],
+            least,
+            extent: values.length ? [Math.min(least, most / RANGE), most] : [1, RANGE],
             total: Math.ceil(data.run.ranks / each),
         };
         at = null;
@@ -153,7 +162,7 @@ export const heatSection = () => {
     const draw = width => {
         const {cells, rows, place, sums, what, extent} = view,
             count = rows.length;
-        const room = Math.max(60, Math.min(width - GUTTER - SUMS - GAP - 2, 720));
+        const room = Math.max(60, Math.min(width - GUTTER - SUMS - GAP - 2, onPaper() ? 480 : 720));
         const step = Math.max(room / count < 2 ? room / count : Math.floor(Math.min(room / count, CELL)), 0.5),
             side = step * count;
         const height = TOP + side + GAP + SUMS + 2,
@@ -161,8 +170,9 @@ export const heatSection = () => {
         view.step = step;
         const paint = ramp(extent, what.ramp),
             gap = step >= 6 ? 1 : 0;
-        const soft = colour("soft"),
-            text = scaleLinear().domain([0, 1]);
+        const soft = colour("soft"); /* all cells have their values, or none has */
+        const widest = Math.max(...[...cells.values()].slice(0, WORDS).map(cell => context.measureText(what.text(cell.value)).width));
+        const hasWords = step >= 40 && cells.size <= WORDS && widest < step - 4;
         context.fillStyle = colour("grid");
         context.fillRect(GUTTER - 1, TOP - 1, side + 2, side + 2);
         context.fillStyle = colour("card");
@@ -172,12 +182,11 @@ export const heatSection = () => {
                 y = TOP + place.get(cell.from) * step;
             context.fillStyle = paint(cell.value);
             context.fillRect(x, y, Math.max(step - gap, 0.5), Math.max(step - gap, 0.5));
-            const words = what.text(cell.value);
-            if (step >= 40 && context.measureText(words).width < step - 4) {
+            if (hasWords) {
                 const strength = Math.log(cell.value / extent[0]) / Math.log(extent[1] / extent[0]);
-                context.fillStyle = colour(cells.size > 1 && text(strength) > 0.45 ? "heat-strong" : "heat-weak");
+                context.fillStyle = colour(strength > 0.45 ? "heat-strong" : "heat-weak");
                 context.textAlign = "center";
-                context.fillText(words, x + step / 2, y + step / 2 + 4);
+                context.fillText(what.text(cell.value), x + step / 2, y + step / 2 + 4);
             }
         }
         drawSums(context, sums, side, step, what);
@@ -209,14 +218,15 @@ export const heatSection = () => {
 
     const drawAxes = (context, soft, step, side) => {
         context.fillStyle = soft;
-        const wide = Math.max(...view.rows.map(row => context.measureText(rowName(row, each)).width));
+        const name = row => String(row * each); /* its first rank */
+        const wide = Math.max(...view.rows.map(row => context.measureText(name(row)).width));
         const every = [1, 2, 4, 8, 16, 32, 64, 128].find(n => n * step >= Math.max(14, wide + 6)) || 256;
         view.rows.forEach((row, i) => {
             if (i % every) return;
             context.textAlign = "right";
-            context.fillText(rowName(row, each), GUTTER - 6, TOP + (i + 0.5) * step + 4);
+            context.fillText(name(row), GUTTER - 6, TOP + (i + 0.5) * step + 4);
             context.textAlign = "center";
-            context.fillText(rowName(row, each), GUTTER + (i + 0.5) * step, TOP - 6);
+            context.fillText(name(row), GUTTER + (i + 0.5) * step, TOP - 6);
         });
         context.textAlign = "left";
         context.fillText(view.what.to + " →", GUTTER, 11);
@@ -229,24 +239,24 @@ export const heatSection = () => {
     };
 
     const drawLegend = () => {
-        const paint = ramp(view.extent, view.what.ramp),
-            [least, most] = view.extent;
+        const {what, least} = view,
+            paint = ramp(view.extent, what.ramp),
+            most = view.extent[1];
         legend.replaceChildren();
         if (!view.cells.size) {
             legend.append(make("span", {class: "nothing"}, "No data of this kind were traced."));
             return;
         }
-        const strip = make("canvas", {width: 160, height: 10, "aria-hidden": "true"}),
+        const strip = make("canvas", {width: least < most ? 160 : 20, height: 10, "aria-hidden": "true"}),
             context = strip.getContext("2d");
-        for (let x = 0; x < 160; x++) {
-            context.fillStyle = paint(least * (most / least) ** (x / 159));
+        for (let x = 0; x < strip.width; x++) {
+            context.fillStyle = paint(least * (most / least) ** (x / (strip.width - 1)));
             context.fillRect(x, 0, 1, 10);
         }
         legend.append(
-            make("span", {}, view.what.text(least)),
-            strip,
-            make("span", {}, view.what.text(most)),
-            make("span", {}, view.cells.size > 1 ? "the colour scale is logarithmic" : ""),
+            ...(least < most ? [make("span", {}, what.text(least)), strip] : [strip]),
+            make("span", {}, what.text(most)),
+            make("span", {}, what.each + (least < most ? ", logarithmic" : view.cells.size > 1 ? ": all pairs are equal" : "")),
         );
     };
 

@@ -2,7 +2,7 @@
 import {scaleLog} from "d3-scale";
 import {select} from "d3-selection";
 import {axisBelow, canvas, hideTooltip, showTooltip} from "../plot.js";
-import {fitted, make, section} from "./dom.js";
+import {fitted, make, PAPER, redrawn, section} from "./dom.js";
 import {data, kindName, shown, watch} from "./model.js";
 import * as units from "./units.js";
 
@@ -158,12 +158,17 @@ export const histogramsSection = () => {
     for (const plot of plots) {
         const part = make("div", {class: "plot", id: plot.id}),
             card = make("figure", {}, make("figcaption", {}, plot.title), part);
-        const fit = fitted(part, width => {
-            const rows = plot.rows();
-            if (rows.length) draw(part, rows, width, plot);
-            else select(part).html(null).append("p").attr("class", "nothing").text("There were none.");
-        });
+        const fit = fitted(
+            part,
+            width => {
+                const rows = plot.rows();
+                if (rows.length) draw(part, rows, width, plot);
+                else select(part).html(null).append("p").attr("class", "nothing").text("There were none.");
+            },
+            PAPER / 2, /* two in a row */
+        );
         watch(fit.draw);
+        redrawn(fit.draw);
         room.append(card);
     }
     return section(

@@ -1,13 +1,15 @@
 /* The timeline: a row for each rank or group of ranks, coloured by activity.  Dragging moves it; Ctrl with the wheel, the
  * buttons and the keys zoom. The strip above shows the visible part and can be dragged too.  A tooltip describes the position
- * of the pointer or of the cursor moved with the arrow keys. */
+ * of the pointer or of the cursor moved with the arrow keys.
+ *
+ * Paper has the visible part on sheets: each has some rows with names and an axis, and is not divided between pages. */
 import {brushX} from "d3-brush";
 import {scaleLinear} from "d3-scale";
 import {select as pick} from "d3-selection";
 import {zoom, zoomIdentity} from "d3-zoom";
 import {hideTooltip, showTooltip} from "../plot.js";
-import {colour, fitted, make, pixels, redrawn, section} from "./dom.js";
-import {causeClass, data, kindName, placeName, rankWords, rowName, watch, windowName, windows} from "./model.js";
+import {colour, fitted, make, onPaper, PAPER, pixels, redrawn, section} from "./dom.js";
+import {causeClass, data, kindName, placeName, rankWords, watch, windowName, windows} from "./model.js";
 import {eventWords, paintEvents, paintShares} from "./paint.js";
 import {bins as gather, load, loadMarks, spansIn} from "./spans.js";
 import * as units from "./units.js";
@@ -19,6 +21,8 @@ const LEFT = 46,
 const SHARP = 3,
     SEEN = 8; /* pixels per bin from which events are drawn: when all are present, and when only the longest are */
 const FEW = 3000; /* up to this number of events is always drawn */
+const SHEET = 360, /* the most height of a sheet's rows */
+    FINE = 2; /* columns of shares per unit of paper */
 
 const key = (kind, name) => make("li", {}, make("i", {class: "key " + kind}), name);
 
@@ -36,7 +40,8 @@ export const timelineSection = () => {
         strip = make("canvas", {"aria-hidden": "true"});
     const over = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     const overview = make("div", {class: "overview"}, strip, over),
-        plot = make("div", {class: "plot"}, overview, canvas);
+        plot = make("div", {class: "plot"}, overview, canvas),
+        sheets = make("div", {class: "sheets"});
     const output = make("output", {id: "range"});
     let sums = gather(),
         width = 0,
@@ -48,27 +53,33 @@ export const timelineSection = () => {
     const inner = () => width - LEFT - RIGHT;
     const detail = () => inner() / ((view.to - view.from) / bin);
 
-    const draw = () => {
-        const context = pixels(canvas, width, height),
-            room = inner();
+    /* The axis at the top of a drawing, and the lines of its ticks. */
+    const drawAxis = (context, wide, tall) => {
+        const room = wide - LEFT - RIGHT;
         const x = scaleLinear()
             .domain([view.from, view.to])
             .range([LEFT, LEFT + room]);
         context.fillStyle = colour("card");
-        context.fillRect(0, 0, width, height);
+        context.fillRect(0, 0, wide, tall);
         x.ticks(Math.max(2, Math.floor(room / 110))).forEach(tick => {
             context.fillStyle = colour("grid");
-            context.fillRect(x(tick), TOP - 4, 1, height);
+            context.fillRect(x(tick), TOP - 4, 1, tall);
             context.fillStyle = colour("soft");
             const words = units.moment(tick, view.to - view.from);
-            if (x(tick) + 3 + context.measureText(words).width <= width)
+            if (x(tick) + 3 + context.measureText(words).width <= wide)
                 context.fillText(words, x(tick) + 3, 12);
         });
-        drawNames(context);
         context.save();
         context.beginPath();
-        context.rect(LEFT, 0, room, height);
+        context.rect(LEFT, 0, room, tall);
         context.clip();
+        return x;
+    };
+
+    const draw = () => {
+        const context = pixels(canvas, width, height),
+            room = inner(),
+            x = drawAxis(context, width, height);
         const events = few || detail() >= (whole ? SHARP : SEEN);
         if (!events || !whole) paintShares(context, sums, view, room, LEFT, all, place, events);
         if (events) paintEvents(context, lists, view, room, LEFT, all, place);
@@ -77,6 +88,7 @@ export const timelineSection = () => {
             context.strokeRect(x(cursor.at), place(cursor.row)[0] - 1, 1, high + 2);
         }
         context.restore();
+        drawNames(context, all, place, high + gap);
         canvas.dataset.detail = events ? "events" : "bins";
         output.textContent =
             view.to - view.from >= end
@@ -84,15 +96,40 @@ export const timelineSection = () => {
                 : `${units.moment(view.from, view.to - view.from)} to ${units.moment(view.to, view.to - view.from)} of ${units.duration(end)}`;
     };
 
-    const drawNames = context => {
-        const every = [1, 2, 4, 8, 16, 32, 64].find(n => n * (high + gap) >= 13) || 128;
+    const drawNames = (context, shown, placed, step) => {
+        const every = [1, 2, 4, 8, 16, 32, 64].find(n => n * step >= 13) || 128;
         context.textAlign = "right";
         context.fillStyle = colour("soft");
-        all.filter(row => row % every === 0).forEach(row =>
-            context.fillText(rowName(row), LEFT - 6, place(row)[0] + Math.min(high, 13 * every) / 2 + 4),
-        );
+        shown.filter(row => row % every === 0).forEach(row => {
+            const [top, tall] = placed(row);
+            context.fillText(String(row * data.timeline.ranks_per_row), LEFT - 6, top + Math.min(tall, 13 * every) / 2 + 4);
+        });
         context.textAlign = "left";
-        context.fillText(data.timeline.ranks_per_row > 1 ? "ranks" : "rank", 4, 12);
+        context.fillText("rank", 4, 12);
+    };
+
+    const drawSheet = (shown, tall, step) => {
+        const sheet = make("canvas", {"data-rows": shown.length}),
+            context = pixels(sheet, PAPER, TOP + shown.length * step + 4),
+            room = PAPER - LEFT - RIGHT;
+        const placed = row => [TOP + (row - shown[0]) * step, tall];
+        drawAxis(context, PAPER, TOP + shown.length * step + 4);
+        if (few) paintEvents(context, lists, view, room, LEFT, shown, placed);
+        else {
+            context.scale(1 / FINE, 1 / FINE);
+            paintShares(context, sums, view, room * FINE, LEFT * FINE, shown, row => placed(row).map(y => y * FINE), false);
+        }
+        context.restore();
+        drawNames(context, shown, placed, step);
+        return sheet;
+    };
+    const drawSheets = () => {
+        const step = rows <= 16 ? 22 : rows <= 64 ? 16 : 9,
+            count = Math.ceil(rows / Math.floor(SHEET / step)),
+            each = Math.ceil(rows / count);
+        sheets.replaceChildren();
+        for (let first = 0; onPaper() && first < rows; first += each)
+            sheets.append(drawSheet(all.slice(first, first + each), step - (step > 9 ? 3 : 1), step));
     };
 
     /* All rows combined, over the whole run. */
@@ -318,7 +355,10 @@ export const timelineSection = () => {
         }
     };
     watch(change);
-    redrawn(change);
+    redrawn(() => {
+        change();
+        drawSheets();
+    });
     pick(canvas)
         .call(zooming)
         .on("dblclick.zoom", event => {
@@ -368,6 +408,7 @@ export const timelineSection = () => {
                 ),
             ),
             plot,
+            sheets,
             make(
                 "p",
                 {class: "hint"},

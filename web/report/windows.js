@@ -35,6 +35,19 @@ const taken = window => {
         : null;
 };
 
+const HEADS = [
+    "Window",
+    "Flavour",
+    " Ranks",
+    "Size",
+    "Reached by",
+    " Operations",
+    " Bytes",
+    " In operations",
+    " In synchronisation",
+    " Of that, waiting",
+];
+
 export const windowsSection = () => {
     const rows = windows.map((window, place) => {
         const sum = (list, i) => list.reduce((all, row) => all + row[i], 0);
@@ -64,6 +77,7 @@ export const windowsSection = () => {
             figure(units.duration(window.causes.reduce((all, ns) => all + ns, 0))),
         );
     });
+    for (const row of rows) row.querySelectorAll("td").forEach((cell, i) => (cell.dataset.head = HEADS[i + 1].trim()));
     watch(chosen =>
         rows.forEach((row, place) => {
             row.classList.toggle("chosen", place === chosen);
@@ -79,18 +93,7 @@ export const windowsSection = () => {
             {class: "card"},
             table(
                 "Windows",
-                [
-                    "Window",
-                    "Flavour",
-                    " Ranks",
-                    "Size",
-                    "Reached by",
-                    " Operations",
-                    " Bytes",
-                    " In operations",
-                    " In synchronisation",
-                    " Of that, waiting",
-                ],
+                HEADS,
                 rows,
             ),
         ),

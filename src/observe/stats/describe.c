@@ -45,7 +45,7 @@ void oriel_observed_set_path(struct oriel_observed *observed)
     } known_paths[] = {{"agent", ORIEL_PATH_agent},
                        {"cma", ORIEL_PATH_cma},
                        {"promoted", ORIEL_PATH_promoted},
-                       {"arena", ORIEL_PATH_direct},
+                       {"direct", ORIEL_PATH_direct},
                        {"ucx", ORIEL_PATH_ucx}};
     struct oriel_window_record *record = observed->record;
     if (observed->window == NULL) {

@@ -25,7 +25,7 @@ static void statistics_report(json_t *file, FILE *out)
     struct oriel_comparison comparison;
     if (!oriel_reported_run_of_file("runs", file, out, &run))
         return;
-    oriel_statistics_print(&run.sum, out);
+    oriel_statistics_print(&run.sum, 80, out);
     oriel_comparison_make(&run, &run, &comparison);
     oriel_comparison_print(&comparison, out);
     oriel_comparison_csv(&comparison, out);

@@ -99,7 +99,7 @@ static void show(struct oriel_traces *traces, bool with_page, FILE *complaints)
     REQUIRE(out != NULL);
     oriel_reported_run_of_traces("runs", traces, &run);
     oriel_reported_run_sum(&run);
-    oriel_report_print(&run, out);
+    oriel_report_print(&run, 80, out);
     fclose(out);
     look(text, len_bytes);
     free(text);

@@ -1,6 +1,6 @@
 /* The terminal to which a job's standard error leads. */
-#ifndef ORIEL_CLI_CHECK_JOB_TERMINAL_H
-#define ORIEL_CLI_CHECK_JOB_TERMINAL_H
+#ifndef ORIEL_CLI_JOB_TERMINAL_H
+#define ORIEL_CLI_JOB_TERMINAL_H
 
 #include <stdbool.h>
 

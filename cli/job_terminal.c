@@ -1,6 +1,6 @@
 /* Finds the launcher among this process's ancestors, and looks at its standard error. On another
  * node than the launcher's there is only a daemon, and no terminal. */
-#include "cli/check/job_terminal.h"
+#include "cli/job_terminal.h"
 
 #include <fcntl.h>
 #include <stdio.h>
