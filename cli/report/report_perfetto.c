@@ -122,7 +122,8 @@ static void rates_add(struct rates *rates, const struct oriel_trace_record *trac
 {
     int64_t begin_ns = traced->begin_ns > 0 ? traced->begin_ns : 0;
     int64_t end_ns = traced->end_ns > begin_ns ? traced->end_ns : begin_ns + 1;
-    double of_bytes = (double)traced->event->bytes / (double)(end_ns - begin_ns);
+    double of_bytes =
+        (double)traced->weight * (double)traced->event->bytes / (double)(end_ns - begin_ns);
     for (int64_t at = begin_ns; at < end_ns && at / rates->bin_ns < BINS;) {
         int64_t next = (at / rates->bin_ns + 1) * rates->bin_ns;
         next = next < end_ns ? next : end_ns;
@@ -130,7 +131,7 @@ static void rates_add(struct rates *rates, const struct oriel_trace_record *trac
         at = next;
     }
     if (begin_ns / rates->bin_ns < BINS)
-        rates->operations[begin_ns / rates->bin_ns]++;
+        rates->operations[begin_ns / rates->bin_ns] += traced->weight;
     rates->any = true;
 }
 
@@ -315,7 +316,7 @@ static bool write_event(const struct oriel_trace_record *traced, void *context)
 }
 
 /* A region is on its thread's track. A pause is of all threads, and on the first one's. */
-static bool write_mark(const struct oriel_trace_mark_record *record, void *context)
+static bool write_program_mark(const struct oriel_trace_mark_record *record, void *context)
 {
     const struct writing *writing = context;
     const struct oriel_trace_mark *mark = record->mark;
@@ -356,7 +357,7 @@ static void write_all(struct writing *writing)
         writing->places[i] = place_text(traces, i);
     for (uint32_t i = 0; i < traces->ranks_count; i++)
         write_rank(writing, i);
-    oriel_traces_marks_each(traces, write_mark, writing);
+    oriel_traces_marks_each(traces, write_program_mark, writing);
     oriel_traces_each(traces, write_event, writing);
     rank_finish(writing);
     fputs("\n]}\n", writing->out);
