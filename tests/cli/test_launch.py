@@ -45,7 +45,8 @@ class Launch(Case):
             job = subprocess.Popen([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "--plain", "--timeout", "50", "sh",
                                     "-c", "trap '' TERM; sleep 49; true", stamp], env=environment(), stdout=subprocess.PIPE,
                                    stderr=subprocess.DEVNULL)
-            time.sleep(1)
+            while len(self.found(stamp)) < 2:  # the launch alone may not handle signals yet
+                time.sleep(0.1)
             for _ in range(20):
                 job.terminate()
                 time.sleep(0.05)
@@ -53,10 +54,14 @@ class Launch(Case):
             job.stdout.close()
             self.assertEqual(self.running(stamp), [])
 
+    def found(self, stamp):
+        """Processes with the stamp on their command line."""
+        return subprocess.run(["pgrep", "-f", stamp], capture_output=True, text=True, check=False).stdout.split()
+
     def running(self, stamp):
-        """Processes with the stamp on their command line, after time to exit."""
+        """The same, after time to exit."""
         for _ in range(50):
-            found = subprocess.run(["pgrep", "-f", stamp], capture_output=True, text=True, check=False).stdout.split()
+            found = self.found(stamp)
             if not found:
                 break
             time.sleep(0.1)
