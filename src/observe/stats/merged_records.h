@@ -15,7 +15,7 @@
 
 #include <stddef.h>
 
-#define ORIEL_MERGED_MAGIC UINT64_C(0x0431544154534c52) /* changes with the format of records */
+#define ORIEL_MERGED_MAGIC UINT64_C(0x0531544154534c52) /* changes with the format of records */
 
 struct oriel_statistics_head {
     uint64_t magic;
@@ -27,6 +27,8 @@ struct oriel_statistics_head {
     int32_t ranks;          /* of MPI_COMM_WORLD */
     uint32_t parts;         /* that follow */
     uint64_t ran_ns;        /* from rank 0's MPI_Init to its MPI_Finalize */
+    int32_t width;          /* columns of the table's sentences */
+    int32_t reserved;
 };
 
 struct oriel_merged_records {
