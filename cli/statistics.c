@@ -9,8 +9,6 @@
 #include "cli/cli.h"
 #include "cli/counters.h"
 #include "cli/helper.h"
-#include "cli/job_terminal.h"
-#include "cli/text_style.h"
 #include "cli/trace_text.h"
 
 /* A window's record with the arrays that follow it. */
@@ -326,15 +324,6 @@ void oriel_statistics_free(struct oriel_job_sum *job)
     free(job->has_reported);
 }
 
-/* The helper's standard error is that of the rank, which prints the text. */
-static int job_width(void)
-{
-    int columns = 0;
-    oriel_job_terminal(&columns);
-    columns = oriel_text_columns(columns);
-    return columns > 0 ? columns : ORIEL_TEXT_UNWRAPPED;
-}
-
 char *oriel_statistics_write(const void *request, size_t len_bytes)
 {
     struct oriel_job_sum job;
@@ -352,7 +341,7 @@ char *oriel_statistics_write(const void *request, size_t len_bytes)
         fprintf(out, "oriel: ORIEL_STATS: %s cannot be written: %s [O20]\n", job.head->file,
                 problem);
     if (job.head->file[0] == '\0' || problem[0] != '\0')
-        oriel_statistics_print(&job, job_width(), out);
+        oriel_statistics_print(&job, job.head->width, out);
     free(problem);
     fclose(out);
     oriel_statistics_free(&job);

@@ -12,10 +12,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { COMPLAINTS_SHOWN = 10 };
 
 static const int64_t most_ns = INT64_MAX >> 2;
 
@@ -35,7 +38,30 @@ struct run {
     size_t files_count;
     struct oriel_trace_alignment *alignments;
     int64_t base_ns;
+    FILE *complaints;
+    unsigned complaints_count;
 };
+
+/* Prints one line; a folder of a thousand bad files has no more than the first COMPLAINTS_SHOWN. */
+static __attribute__((format(printf, 2, 3))) void run_complain(struct run *run, const char *format,
+                                                               ...)
+{
+    va_list args;
+    if (run->complaints_count++ >= COMPLAINTS_SHOWN)
+        return;
+    fputs("oriel: ", run->complaints);
+    va_start(args, format);
+    vfprintf(run->complaints, format, args);
+    va_end(args);
+    fputc('\n', run->complaints);
+}
+
+static void complaints_finish(const struct run *run, const char *folder)
+{
+    if (run->complaints_count > COMPLAINTS_SHOWN)
+        fprintf(run->complaints, "oriel: %s: and %u more problems\n", folder,
+                run->complaints_count - COMPLAINTS_SHOWN);
+}
 
 /* --- files --- */
 
@@ -66,23 +92,23 @@ static int32_t rank_from_file_name(const char *name)
     return rank >= 0 && rank < INT32_MAX && strcmp(name, again) == 0 ? (int32_t)rank : -1;
 }
 
-static void trace_file_read(struct run *run, char *path, int32_t named_rank, FILE *complaints)
+static void trace_file_read(struct run *run, char *path, int32_t named_rank)
 {
     struct oriel_trace_source source;
     struct file file = {.path = path, .named_rank = named_rank};
     const char *problem = NULL;
     if (!source_open(path, &source, &problem)) {
-        fprintf(complaints, "oriel: %s: %s\n", path, problem);
+        run_complain(run, "%s: %s", path, problem);
         free(path);
         return;
     }
     bool readable = oriel_trace_parse(&source, &file.parsed);
     close(source.fd);
     if (file.parsed.problem[0] != '\0')
-        fprintf(complaints, "oriel: %s %s\n", path, file.parsed.problem);
+        run_complain(run, "%s %s", path, file.parsed.problem);
     if (readable && file.parsed.header.world_rank != named_rank) {
-        fprintf(complaints, "oriel: %s is rank %d's according to its header, and is ignored\n",
-                path, (int)file.parsed.header.world_rank);
+        run_complain(run, "%s is rank %d's according to its header, and is ignored", path,
+                     (int)file.parsed.header.world_rank);
         readable = false;
     }
     if (!readable) {
@@ -95,37 +121,42 @@ static void trace_file_read(struct run *run, char *path, int32_t named_rank, FIL
     run->files[run->files_count++] = file;
 }
 
-static bool trace_folder_read(struct run *run, const char *folder, FILE *complaints)
+static int compare_ranks(const void *a, const void *b)
+{
+    const int32_t one = *(const int32_t *)a;
+    const int32_t other = *(const int32_t *)b;
+    return (one > other) - (one < other);
+}
+
+static bool trace_folder_read(struct run *run, const char *folder)
 {
     DIR *open_folder = opendir(folder);
     if (open_folder == NULL) {
-        fprintf(complaints, "oriel: %s: %s\n", folder, strerror(errno));
+        run_complain(run, "%s: %s", folder, strerror(errno));
         return false;
     }
-    unsigned seen = 0;
+    int32_t *ranks = NULL;
+    size_t count = 0;
     for (const struct dirent *entry; (entry = readdir(open_folder)) != NULL;) {
         int32_t rank = rank_from_file_name(entry->d_name);
         if (rank < 0)
             continue;
-        seen++;
-        trace_file_read(run, oriel_format("%s/%s", folder, entry->d_name), rank, complaints);
+        ranks = oriel_alloc_checked(reallocarray(ranks, count + 1, sizeof *ranks));
+        ranks[count++] = rank;
     }
     closedir(open_folder);
-    if (seen == 0)
-        fprintf(complaints,
-                "oriel: %s: contains no traces of oriel run --trace (rank-0.oriel and so on)\n",
-                folder);
+    if (count == 0)
+        run_complain(run, "%s: contains no traces of oriel run --trace (rank-0.oriel and so on)",
+                     folder);
+    else
+        qsort(ranks, count, sizeof *ranks, compare_ranks);
+    for (size_t i = 0; i < count; i++)
+        trace_file_read(run, oriel_format("%s/rank-%d.oriel", folder, (int)ranks[i]), ranks[i]);
+    free(ranks);
     return run->files_count > 0;
 }
 
 /* --- one run --- */
-
-static int compare_files_by_rank(const void *a, const void *b)
-{
-    const struct file *one = a;
-    const struct file *other = b;
-    return (one->named_rank > other->named_rank) - (one->named_rank < other->named_rank);
-}
 
 static bool same_job(const struct file *one, const struct file *other)
 {
@@ -150,9 +181,8 @@ static const struct file *majority_file_find(const struct run *run)
     return 2 * count > run->files_count ? candidate : &run->files[0];
 }
 
-static void other_runs_drop(struct run *run, FILE *complaints)
+static void other_runs_drop(struct run *run)
 {
-    qsort(run->files, run->files_count, sizeof *run->files, compare_files_by_rank);
     const struct file most = *majority_file_find(run);
     size_t kept = 0;
     for (size_t i = 0; i < run->files_count; i++) {
@@ -160,21 +190,21 @@ static void other_runs_drop(struct run *run, FILE *complaints)
             run->files[kept++] = run->files[i];
             continue;
         }
-        fprintf(complaints, "oriel: %s is from another run than most files here, and is ignored\n",
-                run->files[i].path);
+        run_complain(run, "%s is from another run than most files here, and is ignored",
+                     run->files[i].path);
         file_free(&run->files[i]);
     }
     run->files_count = kept;
 }
 
-static void missing_ranks_report(const struct run *run, const char *folder, FILE *complaints)
+static void missing_ranks_report(const struct run *run, const char *folder)
 {
     int32_t world_size = run->files[0].parsed.header.world_size;
     int32_t first = 0;
     while (first < (int32_t)run->files_count && run->files[first].named_rank == first)
         first++;
     if ((int32_t)run->files_count < world_size)
-        fprintf(complaints,
+        fprintf(run->complaints,
                 "oriel: %s: %d of %d ranks have no readable trace here, the first is rank %d\n",
                 folder, (int)(world_size - (int32_t)run->files_count), (int)world_size, (int)first);
 }
@@ -337,7 +367,7 @@ static struct oriel_traced_window *window_append(struct oriel_traces *traces)
 /* When two files disagree about a window's number of ranks, the first file is used. Each rank's
  * file lists all ranks of its windows. These lists are released, or memory would grow with the
  * square of the number of ranks for as long as the traces are open. */
-static void merge_windows(struct run *run, FILE *complaints)
+static void merge_windows(struct run *run)
 {
     struct oriel_traces *traces = &run->traces;
     struct oriel_hash_table known = ORIEL_HASH_TABLE_INIT; /* from window id to index, plus 1 */
@@ -358,10 +388,10 @@ static void merge_windows(struct run *run, FILE *complaints)
             }
             struct oriel_traced_window *window = &traces->windows[index - 1];
             if (window->n != described->head.n) {
-                fprintf(complaints,
-                        "oriel: %s: window %" PRIu32
-                        " has different ranks than in other files, and is ignored\n",
-                        file->path, number);
+                run_complain(run,
+                             "%s: window %" PRIu32
+                             " has different ranks than in other files, and is ignored",
+                             file->path, number);
                 continue;
             }
             window_add(run, window, file, described);
@@ -379,19 +409,22 @@ static void merge_windows(struct run *run, FILE *complaints)
 bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces **out)
 {
     struct run *run = oriel_alloc(sizeof *run);
-    if (!trace_folder_read(run, folder, complaints)) {
+    run->complaints = complaints;
+    if (!trace_folder_read(run, folder)) {
+        complaints_finish(run, folder);
         free(run);
         return false;
     }
-    other_runs_drop(run, complaints);
-    missing_ranks_report(run, folder, complaints);
+    other_runs_drop(run);
+    missing_ranks_report(run, folder);
     clocks_align(run);
     start_time_find(run);
     ranks_fill(run);
     places_merge(run);
-    merge_windows(run, complaints);
+    merge_windows(run);
     run->traces.filter = run->files[0].parsed.selection.filter;
     run->traces.sample = run->files[0].parsed.selection.sample;
+    complaints_finish(run, folder);
     *out = &run->traces;
     return true;
 }

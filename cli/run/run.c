@@ -12,10 +12,12 @@
 
 #include "base/options.h"
 #include "cli/counters.h"
+#include "cli/job_terminal.h"
 #include "cli/run/command_line.h"
 #include "cli/run/exec_program.h"
 #include "cli/run/watch.h"
 #include "cli/statistics.h"
+#include "cli/text_style.h"
 #include "observe/trace/trace_filter.h"
 
 struct request {
@@ -147,6 +149,16 @@ static void stats_option_set(const char *file)
     char *path = file[0] == '\0' ? oriel_format("1") : absolute_path(file);
     oriel_env_set("ORIEL_STATS", path);
     free(path);
+
+    /* The ranks cannot know it: their standard error is a pipe of the launcher. */
+    char text[16];
+    int columns = 0;
+    oriel_job_terminal(&columns);
+    columns = oriel_text_columns(columns);
+    if (columns > 0 && getenv("ORIEL_STATS_WIDTH") == NULL) {
+        snprintf(text, sizeof text, "%d", columns);
+        oriel_env_set("ORIEL_STATS_WIDTH", text);
+    }
 }
 
 /* The folder is opened in MPI_Init, when the current folder may be another one. Errors are

@@ -132,6 +132,24 @@ class Bad(Known):
         shutil.copy(os.path.join(other, "rank-0.oriel"), self.traces)
         self.expect(r"rank-0\.oriel is from another run than most files here, and is ignored\n", 3)
 
+    def test_many_problems_are_ten_lines_and_a_count(self):
+        folder = self.path("many")
+        os.mkdir(folder)
+        for rank in range(40):
+            file = traces.Rank(folder, rank, 50, job=(1, 1) if rank >= 30 else (7, 9))
+            file.window(0, range(50), rank, "w")
+            file.close(1000)
+            if rank < 15:
+                path = os.path.join(folder, f"rank-{rank}.oriel")
+                os.truncate(path, os.path.getsize(path) - 20)
+        result = self.report(folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = result.stderr.splitlines()
+        self.assertEqual([line.partition("rank-")[2].partition(".")[0] for line in lines[:10]], list(map(str, range(10))))
+        self.assertEqual(lines[10:], [f"oriel: {folder}: 20 of 50 ranks have no readable trace here, the first is rank 30",
+                                      f"oriel: {folder}: and 15 more problems"])
+        self.assertIn("  50 ranks, traces of 30 of them;", result.stdout)
+
     def test_not_readable(self):
         os.unlink(os.path.join(self.traces, "rank-0.oriel"))
         os.symlink("/nowhere", os.path.join(self.traces, "rank-0.oriel"))

@@ -12,6 +12,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 from command import BUILD, Case, LAUNCH, ORIEL, environment  # noqa: E402
+from watched import Terminal, launcher  # noqa: E402, in this folder
 
 HOST = os.environ["TESTS_HOST"]
 PROGRAM = os.path.join(BUILD, "tests", "observe", HOST.partition("-")[0], "planted")
@@ -108,19 +109,30 @@ class Verdicts(Case):
         self.check_both("busy", "busy_target", "GETS busy", 1, **COPIED)
 
     def test_the_table_begins_with_the_verdict(self):
-        head, share, first, remedy = self.launch("late", "bad", ORIEL_STATS="1").splitlines()[:4]
+        head, share, first, remedy = self.launch("late", "bad", ORIEL_STATS="1", ORIEL_STATS_WIDTH="200").splitlines()[:4]
         self.assertRegex(head, r"^oriel: statistics of planted, 2 ranks on ")
         self.assertRegex(share, r"^\d+ % of [\d.]+ (ms|s) in window calls, \d+ % waiting$")
         self.assertRegex(first, r'^ +\d+ %  Rank 1 is late: the others wait [\d.]+ ms for it, most in MPI_Win_fence of "planted", in late at '
                                 rf"planted.c:{line_of('WAITS late')}\.$")
         self.assertEqual(remedy, "        Load imbalance: give rank 1 less work.")
 
-    def test_the_verdict_fits_the_terminal(self):
-        text = self.launch("late", "bad", ORIEL_STATS="1", COLUMNS="50")
-        verdict = text.partition("\n")[2].partition("\nwindow ")[0]
-        self.assertLessEqual(max(map(len, verdict.splitlines())), 50, verdict)
+    def check_width(self, text, columns):
+        verdict = text.partition("oriel: statistics of ")[2].partition("\n")[2].partition("\nwindow ")[0]
+        self.assertLessEqual(max(map(len, verdict.splitlines())), columns, verdict)
         self.assertRegex(verdict, r"\n +\d+ %  Rank 1 is late: [^\n]+\n        [^\n]+\n")
         self.assertIn('most in MPI_Win_fence of "planted", in late at planted.c:', " ".join(verdict.split()))
+
+    def test_the_verdict_is_wrapped(self):
+        self.check_width(self.launch("late", "bad", ORIEL_STATS="1"), 100)
+        self.check_width(self.launch("late", "bad", ORIEL_STATS="1", ORIEL_STATS_WIDTH="50"), 50)
+
+    def test_the_verdict_fits_the_launchers_terminal(self):
+        command, extra = launcher(ORIEL, "run", "--stats", PROGRAM, "late", "bad", ranks=RANKS)
+        for columns, changes in ((70, {}), (60, {"COLUMNS": "60"})):
+            terminal = Terminal(command, columns=70, **changes, **extra)
+            self.addCleanup(terminal.close)
+            self.assertEqual(terminal.status(), 0)
+            self.check_width(terminal.text.decode().replace("\r", ""), columns)
 
     def test_a_file_of_statistics_has_the_same_verdict(self):
         statistics = self.path("s.json")

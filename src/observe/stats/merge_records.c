@@ -10,6 +10,7 @@
 
 #include "base/helper_process.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/wait.h"
 #include "host/host.h"
 #include "memory/peer.h"
@@ -301,6 +302,7 @@ static void write_parts(const struct part *parts, int ranks, const char *file, u
     head->magic = ORIEL_MERGED_MAGIC;
     head->ranks = ranks;
     head->ran_ns = ran_ns;
+    head->width = oriel_options()->stats_width;
     snprintf(head->file, sizeof head->file, "%s", file);
     snprintf(head->version, sizeof head->version, "%s", ORIEL_VERSION);
     snprintf(head->host, sizeof head->host, "%s", oriel_host_name());

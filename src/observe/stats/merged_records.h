@@ -28,6 +28,8 @@ struct oriel_statistics_head {
     int32_t ranks;          /* of MPI_COMM_WORLD */
     uint32_t parts;         /* that follow */
     uint64_t ran_ns;        /* from rank 0's MPI_Init to its MPI_Finalize */
+    int32_t width;          /* columns of the table's sentences */
+    int32_t reserved;
 };
 
 struct oriel_merged_records {
