@@ -104,6 +104,46 @@ OPENMP(omp_load_in_another_section)
     }
 }
 
+/* The thread of number 0 executes both sections. */
+OPENMP(omp_load_in_a_further_section)
+{
+    omp_lock_t lock;
+    int has_ended = 0;
+    omp_init_lock(&lock);
+#pragma omp parallel num_threads(2)
+    {
+        for (int ended = omp_get_thread_num() == 0; !ended;) {
+#pragma omp atomic read
+            ended = has_ended;
+        }
+#pragma omp sections nowait
+        {
+#pragma omp section
+            {
+                if (right)
+                    omp_set_lock(&lock);
+                pair_load();
+                if (right)
+                    omp_unset_lock(&lock);
+            }
+#pragma omp section
+            {
+                if (right)
+                    omp_set_lock(&lock);
+                pair_get();
+                if (right)
+                    omp_unset_lock(&lock);
+            }
+        }
+        if (omp_get_thread_num() == 0) {
+            pair_load();
+#pragma omp atomic write
+            has_ended = 1;
+        }
+    }
+    omp_destroy_lock(&lock);
+}
+
 OPENMP(omp_load_in_another_iteration)
 {
     if (right) {

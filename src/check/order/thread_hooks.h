@@ -17,7 +17,12 @@ struct oriel_thread_hooks {
      * whose thread is not the program's */
     bool (*fork)(uint64_t object);
     void (*begin)(uint64_t object); /* 0: the thread that started the process */
-    void (*end)(uint64_t object);   /* gives; the thread makes no further calls */
+    /* The thread goes on as a new one that has taken the object, since another could as well
+     * execute what follows. Stores what it was. False: no room, and nothing changed. */
+    bool (*branch)(uint64_t object, void **before);
+    /* gives, and is again what it was before the branch */
+    void (*rejoin)(uint64_t object, void *before);
+    void (*end)(uint64_t object); /* gives; the thread makes no further calls */
 };
 
 #endif

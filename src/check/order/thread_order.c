@@ -13,6 +13,7 @@
  *     object at the same address, adds order and removes none.
  * T3: A slot whose thread has ended is used again by a thread whose creator knows that end: it has
  *     joined the thread. So whatever the old thread did is ordered before the new one.
+ *     A thread that branches (thread_hooks.h) leaves its slot for another, which ends likewise.
  * T4: A thread that has no slot uses the first one, with its clock. Everything that any of them has
  *     taken or done counts as ordered before all that any of them does later.
  * T5: A call that completes operations completes those of all threads (MPI-4.1, 13.5.4), with the
@@ -257,14 +258,13 @@ static void thread_begin(uint64_t object)
     thread_take(object);
 }
 
-static void thread_end(uint64_t object)
+static void thread_rejoin(uint64_t object, void *before)
 {
     thread_give(object);
     struct oriel_order_own *slot = oriel_order_thread;
-    this_thread = NOT_OURS;
-    oriel_order_thread = NULL;
     if (slot == NULL)
         return;
+    oriel_order_thread = before;
     pthread_mutex_lock(&threads.mutex);
     if (threads.running) {
         atomic_store_explicit(&slot->row->state, ORIEL_RANK_STOPPED, memory_order_release);
@@ -273,9 +273,31 @@ static void thread_end(uint64_t object)
     pthread_mutex_unlock(&threads.mutex);
 }
 
+static bool thread_branch(uint64_t object, void **before)
+{
+    if (!is_active())
+        return false;
+    oriel_threads_enter();
+    *before = oriel_order_thread;
+    if (!slot_open(atomic_load_explicit(clock_of(object), memory_order_acquire))) {
+        oriel_order_thread = *before;
+        return false;
+    }
+    object_take(object);
+    return true;
+}
+
+static void thread_end(uint64_t object)
+{
+    thread_rejoin(object, NULL);
+    this_thread = NOT_OURS;
+}
+
 const struct oriel_thread_hooks oriel_thread_hooks = {.give = thread_give,
                                                       .take = thread_take,
                                                       .take_soon = thread_take_soon,
                                                       .fork = thread_fork,
                                                       .begin = thread_begin,
+                                                      .branch = thread_branch,
+                                                      .rejoin = thread_rejoin,
                                                       .end = thread_end};

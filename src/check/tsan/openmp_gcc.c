@@ -4,8 +4,14 @@
  * A parallel region has objects (thread_calls.h): the threads of its team take FORK when they begin
  * and give JOIN when they end. A barrier is given to before and taken from after. Two objects take
  * turns, because a thread that has left one barrier may reach the next before others have left the
- * first. Tasks take an object of their own when they begin, and give TASKS when they end. What
- * waits for some tasks, takes from all that have ended: more order than there is, never less. */
+ * first.
+ *
+ * Which thread executes a section is chance. So a thread that executes several sections of one
+ * construct counts as a new thread in each but the first: it knows what was known before the first.
+ * After the construct the thread knows what it did in all of them.
+ *
+ * Tasks take an object of their own when they begin, and give TASKS when they end. What waits for
+ * some tasks, takes from all that have ended: more order than there is, never less. */
 #include "check/tsan/thread_calls.h"
 
 #include <stdarg.h>
@@ -22,7 +28,15 @@ static _Atomic uint64_t numbers = TEAM_OBJECTS;
 static _Thread_local struct {
     uint64_t team;     /* 0: outside parallel regions */
     unsigned barriers; /* that it has passed in the team */
+    bool has_section;  /* has begun one of a construct */
+    bool is_further;   /* that is not its first */
+    void *first;       /* what the thread is in its first one */
 } here;
+
+/* Of a thread, added to its number: what it knew before its first section of a construct, and what
+ * it did in further ones. */
+enum { BEFORE, FURTHER, THREAD_OBJECTS };
+static _Thread_local uint64_t own_number; /* 0: none yet */
 
 /* The caller is the program; oriel_tsan_is_oriel is false for NULL. */
 static void give(uint64_t number)
@@ -38,6 +52,8 @@ static void take(uint64_t number)
 /* --- parallel regions --- */
 
 typedef void region_fn(void *data);
+
+int omp_get_num_threads(void);
 
 struct region {
     void *first; /* libgomp reads it: the reductions of tasks */
@@ -67,8 +83,7 @@ static void region_run(void *argument)
 {
     struct region region = *(struct region *)argument;
     __typeof__(here) outer = here;
-    here.team = region.team;
-    here.barriers = 0;
+    here = (__typeof__(here)){.team = region.team};
     take(region.team + FORK);
     region.run(region.data);
     give(region.team + JOIN);
@@ -120,11 +135,82 @@ ORIEL_TSAN_ENTRY unsigned GOMP_parallel_reductions(region_fn *run, void *data, u
     return count;
 }
 
+/* --- sections --- */
+
+static void further_end(void)
+{
+    if (!here.is_further)
+        return;
+    oriel_tsan_is_reporting = true;
+    oriel_tsan_hooks()->rejoin(oriel_tsan_object(ORIEL_TSAN_OPENMP, own_number + FURTHER),
+                               here.first);
+    oriel_tsan_is_reporting = false;
+    here.is_further = false;
+}
+
+/* Before the thread executes a section; 0: there is none left. A team of one is always in order. */
+static void section_begin(unsigned section)
+{
+    if (section == 0 || oriel_tsan_hooks() == NULL || ORIEL_TSAN_NEXT(omp_get_num_threads)() == 1)
+        return;
+    if (!here.has_section) {
+        here.has_section = true;
+        if (own_number == 0)
+            own_number = atomic_fetch_add(&numbers, THREAD_OBJECTS);
+        give(own_number + BEFORE);
+        return;
+    }
+    further_end();
+    oriel_tsan_is_reporting = true;
+    here.is_further = oriel_tsan_hooks()->branch(
+        oriel_tsan_object(ORIEL_TSAN_OPENMP, own_number + BEFORE), &here.first);
+    oriel_tsan_is_reporting = false;
+}
+
+/* At the end of a construct, with or without sections. */
+static void sections_end(void)
+{
+    if (!here.has_section)
+        return;
+    further_end();
+    take(own_number + FURTHER);
+    here.has_section = false;
+}
+
+ORIEL_TSAN_ENTRY unsigned GOMP_sections_start(unsigned count);
+ORIEL_TSAN_ENTRY unsigned GOMP_sections_start(unsigned count)
+{
+    unsigned section = ORIEL_TSAN_NEXT(GOMP_sections_start)(count);
+    section_begin(section);
+    return section;
+}
+
+ORIEL_TSAN_ENTRY unsigned GOMP_sections_next(void);
+ORIEL_TSAN_ENTRY unsigned GOMP_sections_next(void)
+{
+    unsigned section = ORIEL_TSAN_NEXT(GOMP_sections_next)();
+    section_begin(section);
+    return section;
+}
+
+ORIEL_TSAN_ENTRY void GOMP_sections_end_nowait(void);
+ORIEL_TSAN_ENTRY void GOMP_sections_end_nowait(void)
+{
+    sections_end();
+    ORIEL_TSAN_NEXT(GOMP_sections_end_nowait)();
+}
+
 /* --- barriers --- */
 
 static uint64_t barrier_now(void)
 {
     return here.team + (here.barriers % 2 == 0 ? BARRIER : NEXT_BARRIER);
+}
+
+static void barrier_reach(void)
+{
+    sections_end();
+    give(barrier_now());
 }
 
 static void barrier_leave(void)
@@ -138,7 +224,7 @@ static void barrier_leave(void)
     ORIEL_TSAN_ENTRY void name(void);                                                              \
     ORIEL_TSAN_ENTRY void name(void)                                                               \
     {                                                                                              \
-        give(barrier_now());                                                                       \
+        barrier_reach();                                                                           \
         ORIEL_TSAN_NEXT(name)();                                                                   \
         barrier_leave();                                                                           \
     }
@@ -146,7 +232,7 @@ static void barrier_leave(void)
     ORIEL_TSAN_ENTRY bool name(void);                                                              \
     ORIEL_TSAN_ENTRY bool name(void)                                                               \
     {                                                                                              \
-        give(barrier_now());                                                                       \
+        barrier_reach();                                                                           \
         bool cancelled = ORIEL_TSAN_NEXT(name)();                                                  \
         barrier_leave();                                                                           \
         return cancelled;                                                                          \
