@@ -439,11 +439,17 @@ static void *put_and_flush(void *other)
     return NULL;
 }
 
-/* More threads than have an order of their own, one after the other and at once. */
-static void *put_at_own_place(void *place)
+/* More threads than have an order of their own, one after the other and at once. They complete each
+ * other's operations, and each accesses its own memory after its own flush. */
+static void *work_at_own_place(void *place)
 {
-    int value = 1;
-    MPI_Put(&value, 1, MPI_INT, 1, *(int *)place, 1, MPI_INT, pair_win);
+    int value = 1, at = *(int *)place;
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Get((int *)&pair_memory[at], 1, MPI_INT, 1, at, 1, MPI_INT, pair_win);
+        MPI_Win_flush(1, pair_win);
+        pair_memory[at]++;
+    }
+    MPI_Put(&value, 1, MPI_INT, 1, at, 1, MPI_INT, pair_win);
     MPI_Win_flush(1, pair_win);
     return NULL;
 }
@@ -460,7 +466,7 @@ CASE(L1, load_while_many_threads_put, 2)
     MPI_Win_lock_all(0, pair_win);
     for (int i = 0; i < MANY && rank == 0; i++) {
         places[i] = i;
-        pthread_create(&threads[i], NULL, put_at_own_place, &places[i]);
+        pthread_create(&threads[i], NULL, work_at_own_place, &places[i]);
         if (i < MANY / 2)
             pthread_join(threads[i], NULL);
     }

@@ -111,7 +111,10 @@ static void buffers_complete(struct oriel_checked *window, int32_t target)
     if (!(window->touched[target] & ORIEL_TOUCHED_BUFFERS))
         return;
     touched_clear(window, target, ORIEL_TOUCHED_BUFFERS);
+    /* another thread may have issued operations since the other steps of this completion */
+    oriel_debts_complete_begin(window->debts);
     oriel_local_complete(window->buffers[target]);
+    oriel_debts_complete_end(window->debts, target, false);
 }
 
 void oriel_window_completed_target(struct oriel_checked *window, int32_t target)

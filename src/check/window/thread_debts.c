@@ -16,6 +16,9 @@ struct oriel_thread_debts {
 /* For each slot, the slots that have completed for it, on any window: a request may outlive its
  * window. */
 static _Atomic uint32_t owed[ORIEL_CLOCK_THREADS];
+/* Of threads that pay for the first slot, which several may share: none goes on while another still
+ * takes the clocks that it relies on. */
+static pthread_mutex_t paying = PTHREAD_MUTEX_INITIALIZER;
 
 bool oriel_debts_make(int n, struct oriel_thread_debts **out)
 {
@@ -73,6 +76,12 @@ void oriel_debts_complete_end(struct oriel_thread_debts *debts, int32_t target, 
 
 void oriel_debts_pay(void)
 {
-    if (oriel_threads_are_tracked())
-        oriel_threads_take(atomic_exchange(&owed[oriel_threads_slot()], 0));
+    if (!oriel_threads_are_tracked())
+        return;
+    unsigned own = oriel_threads_slot();
+    if (own != 0 && atomic_load(&owed[own]) == 0)
+        return;
+    pthread_mutex_lock(&paying);
+    oriel_threads_take(atomic_exchange(&owed[own], 0));
+    pthread_mutex_unlock(&paying);
 }
