@@ -444,7 +444,7 @@ static void *put_and_flush(void *other)
 static void *work_at_own_place(void *place)
 {
     int value = 1, at = *(int *)place;
-    for (int i = 0; i < 4 * ROUNDS; i++) {
+    for (int i = 0; i < ROUNDS; i++) {
         MPI_Get((int *)&pair_memory[at], 1, MPI_INT, 1, at, 1, MPI_INT, pair_win);
         MPI_Win_flush(1, pair_win);
         pair_memory[at]++;
