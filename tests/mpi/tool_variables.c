@@ -452,8 +452,10 @@ static void put_some(const struct window *window, int target, int times, int cou
 {
     int64_t words[4] = {1, 2, 3, 4};
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window->win);
-    for (int i = 0; i < times; i++)
+    for (int i = 0; i < times; i++) {
         MPI_Put(words, count, MPI_INT64_T, target, 0, count, MPI_INT64_T, window->win);
+        MPI_Win_flush(target, window->win);
+    }
     MPI_Win_unlock(target, window->win);
 }
 
@@ -471,6 +473,7 @@ static void *thread_put(void *context)
     int64_t word = 1;
     while (!own->ends) {
         MPI_Put(&word, 1, MPI_INT64_T, world_rank, 0, 1, MPI_INT64_T, own->win);
+        MPI_Win_flush(world_rank, own->win);
         own->made++;
     }
     return NULL;
@@ -631,8 +634,7 @@ static void waiting_is_for_the_late_rank(enum window_kind kind)
 struct counting_thread {
     pthread_t thread;
     MPI_Win *win;
-    int target;
-    number counted;
+    int number; /* and displacement */
     int wrong;
 };
 
@@ -649,7 +651,8 @@ static void *thread_count(void *context)
         own->wrong += MPI_T_pvar_session_create(&session) != MPI_SUCCESS;
         own->wrong += MPI_T_pvar_handle_alloc(session, puts, own->win, &handle, &count) != 0;
         own->wrong += MPI_T_pvar_start(session, handle) != MPI_SUCCESS;
-        MPI_Put(&word, 1, MPI_INT64_T, own->target, 0, 1, MPI_INT64_T, *own->win);
+        MPI_Put(&word, 1, MPI_INT64_T, world_rank, own->number, 1, MPI_INT64_T, *own->win);
+        MPI_Win_flush(world_rank, *own->win);
         own->wrong += MPI_T_pvar_read(session, handle, &value) != MPI_SUCCESS || value < 1;
         if (i % 2 == 0)
             own->wrong += MPI_T_pvar_handle_free(session, &handle) != MPI_SUCCESS;
@@ -672,7 +675,7 @@ static void threads_count_together(enum window_kind kind)
         handle_make(session, "oriel_win_put_count", MPI_T_PVAR_CLASS_COUNTER, &window.win, 1);
     MPI_Win_lock_all(0, window.win);
     for (int i = 0; i < THREADS; i++) {
-        threads[i] = (struct counting_thread){.win = &window.win, .target = world_rank};
+        threads[i] = (struct counting_thread){.win = &window.win, .number = i};
         pthread_create(&threads[i].thread, NULL, thread_count, &threads[i]);
     }
     for (int i = 0; i < THREADS; i++) {
