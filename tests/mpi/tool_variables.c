@@ -601,6 +601,26 @@ static void counts_are_the_programs(enum window_kind kind)
     free(of_target);
 }
 
+/* MPI_Pcontrol pauses counting, and handles can be made in a pause. */
+static void pauses_are_not_counted(enum window_kind kind)
+{
+    struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
+    MPI_T_pvar_session session;
+    CHECK_OK(MPI_T_pvar_session_create(&session));
+    MPI_T_pvar_handle all =
+        handle_make(session, "oriel_put_count", MPI_T_PVAR_CLASS_COUNTER, NULL, 1);
+    MPI_Pcontrol(0);
+    MPI_T_pvar_handle puts =
+        handle_make(session, "oriel_win_put_count", MPI_T_PVAR_CLASS_COUNTER, &window.win, 1);
+    put_some(&window, world_rank, 5, 1);
+    MPI_Pcontrol(1);
+    put_some(&window, world_rank, 2, 1);
+    CHECK_EQUAL(value_read(session, puts), 2);
+    CHECK_EQUAL(value_read(session, all), 2);
+    CHECK_OK(MPI_T_pvar_session_free(&session));
+    window_free(&window);
+}
+
 /* Waiting has a cause and a rank. The last rank is late, unless another one is delayed as long:
  * then they try again. */
 static void waiting_is_for_the_late_rank(enum window_kind kind)
@@ -840,6 +860,7 @@ int main(int argc, char **argv)
         CASE(options_have_their_values, KIND_ANY, 1),
         CASE(a_written_option_takes_effect, KIND_HEAP | KIND_ONE_NODE, 2),
         CASE(counts_are_the_programs, KINDS_BOTH, 1),
+        CASE(pauses_are_not_counted, KIND_ALLOCATE, 1),
         CASE(waiting_is_for_the_late_rank, KIND_ALLOCATE | KIND_ONE_NODE, 2),
         CASE(threads_count_together, KIND_ALLOCATE, 1),
         CASE(handles_are_made_and_freed_at_random, KIND_ALLOCATE, 1),
