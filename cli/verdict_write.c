@@ -36,8 +36,10 @@ void oriel_verdict_print(const struct oriel_job_sum *job, int width, FILE *out)
     struct oriel_verdict verdict;
     oriel_verdict_make(job, &verdict);
     print_time(&verdict, out);
-    for (size_t i = 0; i < verdict.notes_count; i++)
-        fprintf(out, "        %s.\n", verdict.notes[i]);
+    for (size_t i = 0; i < verdict.notes_count; i++) {
+        fprintf(out, "%*s", INDENT, "");
+        print_sentence(verdict.notes[i], width, out);
+    }
     for (size_t i = 0; i < verdict.count && i < DIAGNOSES_SHOWN; i++) {
         const struct oriel_diagnosis *diagnosis = &verdict.diagnoses[i];
         fprintf(out, "%6s  ", oriel_share_text(share, diagnosis->cost_ns, verdict.all_ns));

@@ -2,6 +2,7 @@
 #include "observe/stats/observed_call.h"
 
 #include "observe/stats/site_places.h"
+#include "observe/trace/trace_filter.h"
 
 enum { CLOCKS_TRIED = 100 };
 
@@ -19,6 +20,21 @@ struct oriel_counted_site *oriel_observed_site_elsewhere(const struct oriel_obse
     site = oriel_site_table_add(observed->sites, key, place.number, kind);
     oriel_traced_site_start(site);
     return site;
+}
+
+bool oriel_observed_is_traced(const struct oriel_observed *observed,
+                              struct oriel_counted_site *site, uint64_t number)
+{
+    uint64_t kinds = atomic_load_explicit(&observed->first->traced_kinds, memory_order_relaxed);
+    if ((kinds & ORIEL_TRACE_KIND_BIT(site->kind)) == 0)
+        return false;
+    if (site->kind >= ORIEL_TRACE_CALL || oriel_traced_sample == 1)
+        return true;
+    uint32_t next = atomic_load_explicit(&site->next_traced, memory_order_relaxed);
+    if ((int32_t)((uint32_t)number - next) < 0)
+        return false;
+    oriel_traced_site_advance(site, number);
+    return true;
 }
 
 static void count_times(const struct oriel_observed_call *call, uint64_t time_ns,
@@ -50,7 +66,7 @@ void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_s
                                int32_t target, uint8_t path, uint64_t bytes)
 {
     uint64_t waiting_ns = oriel_thread_waits.total_ns - call->waited_ns;
-    uint64_t took_ns = call->begin_ns != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
+    uint64_t took_ns = call->timed != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
     uint64_t spent_ns = waiting_ns + atomic_load_explicit(&clock_ns, memory_order_relaxed);
     uint64_t working_ns = took_ns > spent_ns ? took_ns - spent_ns : 0;
     count_times(call,
@@ -64,9 +80,7 @@ bool oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t 
 {
     count_times(call, time_ns, oriel_thread_waits.total_ns - call->waited_ns);
     oriel_count(call->observed, &call->site->count, 1);
-    bool is_traced =
-        oriel_tracing && oriel_observed_is_traced(call->observed, call->site,
-                                                  (enum oriel_trace_kind)call->site->kind, 0);
+    bool is_traced = oriel_tracing && oriel_observed_is_traced(call->observed, call->site, 0);
     if (is_traced)
         oriel_traced_add(call, time_ns, -1, 0, 0);
     return is_traced;

@@ -13,7 +13,6 @@
 
 #include "observe/stats/observed_window.h"
 #include "observe/stats/program_region.h"
-#include "observe/trace/trace_filter.h"
 
 #include "base/wait.h"
 
@@ -25,9 +24,9 @@ enum oriel_timed { ORIEL_TIMED_DUE = 1 /* also without a trace */, ORIEL_TIMED_T
 struct oriel_observed_call {
     struct oriel_observed *observed;
     struct oriel_counted_site *site;
-    uint64_t begin_ns;  /* 0: not timed */
+    uint64_t begin_ns;  /* of a timed call */
     uint64_t waited_ns; /* this thread's waiting time until then */
-    uint64_t timed;     /* enum oriel_timed; bytes would stall the copy of the structure */
+    uint64_t timed;     /* 0, or enum oriel_timed; bytes would stall the copy of the structure */
 };
 
 /* The counters of a call whose site is not in the table by the address. */
@@ -46,22 +45,10 @@ static inline struct oriel_counted_site *oriel_observed_site(const struct oriel_
                                       : oriel_observed_site_elsewhere(observed, kind, address);
 }
 
-/* Whether a call is traced that is the site's number-th, from 0. */
-static inline bool oriel_observed_is_traced(const struct oriel_observed *observed,
-                                            struct oriel_counted_site *site,
-                                            enum oriel_trace_kind kind, uint64_t number)
-{
-    uint64_t kinds = atomic_load_explicit(&observed->first->traced_kinds, memory_order_relaxed);
-    if ((kinds & ORIEL_TRACE_KIND_BIT(kind)) == 0)
-        return false;
-    if (kind >= ORIEL_TRACE_CALL || oriel_traced_sample == 1)
-        return true;
-    uint32_t next = atomic_load_explicit(&site->next_traced, memory_order_relaxed);
-    if ((int32_t)((uint32_t)number - next) < 0)
-        return false;
-    oriel_traced_site_advance(site, number);
-    return true;
-}
+/* Whether a call of a traced process is traced. number: of the call at its site, from 0. */
+bool oriel_observed_is_traced(const struct oriel_observed *observed,
+                              struct oriel_counted_site *site, uint64_t number)
+    __attribute__((cold));
 
 /* address: to which the exported function returns. */
 static inline struct oriel_observed_call oriel_observed_call_begin(struct oriel_observed *observed,
@@ -69,17 +56,18 @@ static inline struct oriel_observed_call oriel_observed_call_begin(struct oriel_
                                                                    const void *address, int target,
                                                                    bool is_sampled)
 {
-    struct oriel_observed_call call = {.observed = observed,
-                                       .site = oriel_observed_site(observed, kind, address),
-                                       .waited_ns = oriel_thread_waits.total_ns};
+    struct oriel_observed_call call;
+    call.observed = observed;
+    call.site = oriel_observed_site(observed, kind, address);
+    call.waited_ns = oriel_thread_waits.total_ns;
     oriel_current_call.observed = observed;
     oriel_current_call.site = call.site;
     oriel_current_call.target = target;
     uint64_t before = atomic_load_explicit(&call.site->count, memory_order_relaxed);
-    if (!is_sampled || before < ORIEL_CALL_SAMPLE || before % ORIEL_CALL_SAMPLE == 0)
-        call.timed = ORIEL_TIMED_DUE;
-    if (oriel_unlikely(oriel_tracing) &&
-        oriel_observed_is_traced(observed, call.site, kind, before))
+    call.timed = !is_sampled || before < ORIEL_CALL_SAMPLE || before % ORIEL_CALL_SAMPLE == 0
+                     ? ORIEL_TIMED_DUE
+                     : 0;
+    if (oriel_unlikely(oriel_tracing) && oriel_observed_is_traced(observed, call.site, before))
         call.timed |= ORIEL_TIMED_TRACED;
     if (call.timed != 0)
         call.begin_ns = oriel_now_ns();
@@ -94,7 +82,7 @@ void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_s
 static inline void oriel_observed_call_end(const struct oriel_observed_call *call, bool is_sampled,
                                            int32_t target, uint8_t path, uint64_t bytes)
 {
-    if (oriel_unlikely(call->begin_ns != 0) ||
+    if (oriel_unlikely(call->timed != 0) ||
         oriel_unlikely(oriel_thread_waits.total_ns != call->waited_ns))
         oriel_observed_call_times(call, is_sampled, target, path, bytes);
     oriel_count(call->observed, &call->site->count, 1);

@@ -295,6 +295,24 @@ static struct region_stack *stack_get(void)
 
 /* --- interface --- */
 
+static void thread_sum_add(_Atomic uint64_t *word, uint64_t more)
+{
+    atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + more,
+                          memory_order_relaxed);
+}
+
+void oriel_program_region_add_time(uint64_t time_ns, uint64_t waiting_ns)
+{
+    thread_sum_add(&oriel_region_sums->calls_ns, time_ns);
+    thread_sum_add(&oriel_region_sums->waiting_ns, waiting_ns);
+}
+
+void oriel_program_region_add_operation(uint64_t bytes)
+{
+    thread_sum_add(&oriel_region_sums->operations, 1);
+    thread_sum_add(&oriel_region_sums->bytes, bytes);
+}
+
 void oriel_program_region_begin(const char *name)
 {
     static const char call[] = "oriel_region_begin";

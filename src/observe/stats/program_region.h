@@ -27,28 +27,21 @@ struct oriel_thread_sums {
 extern _Thread_local struct oriel_thread_sums *oriel_region_sums
     __attribute__((visibility("hidden")));
 
-static inline void oriel_region_sum_add(_Atomic uint64_t *word, uint64_t more)
-{
-    atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed) + more,
-                          memory_order_relaxed);
-}
+/* Add to the sums of the thread's open regions. */
+void oriel_program_region_add_time(uint64_t time_ns, uint64_t waiting_ns);
+void oriel_program_region_add_operation(uint64_t bytes);
 
+/* The same, of any thread. */
 static inline void oriel_program_region_count_time(uint64_t time_ns, uint64_t waiting_ns)
 {
-    struct oriel_thread_sums *sums = oriel_region_sums;
-    if (oriel_likely(sums == NULL))
-        return;
-    oriel_region_sum_add(&sums->calls_ns, time_ns);
-    oriel_region_sum_add(&sums->waiting_ns, waiting_ns);
+    if (oriel_unlikely(oriel_region_sums != NULL))
+        oriel_program_region_add_time(time_ns, waiting_ns);
 }
 
 static inline void oriel_program_region_count_operation(uint64_t bytes)
 {
-    struct oriel_thread_sums *sums = oriel_region_sums;
-    if (oriel_likely(sums == NULL))
-        return;
-    oriel_region_sum_add(&sums->operations, 1);
-    oriel_region_sum_add(&sums->bytes, bytes);
+    if (oriel_unlikely(oriel_region_sums != NULL))
+        oriel_program_region_add_operation(bytes);
 }
 
 #endif

@@ -6,6 +6,7 @@
  * than N for each site and thread, and no period of the program's loops favours some of its
  * operations. */
 #include "observe/stats/observed_call.h"
+#include "observe/trace/trace_filter.h"
 
 #include "base/log.h"
 #include "base/options.h"
