@@ -142,6 +142,13 @@ class Selections(Case):
         for action in ("pause", "regions", "mistakes"):
             self.assertNotIn("oriel", self.launch(action))
 
+    def test_the_host_is_called(self):
+        if LIBRARY != "mpich":
+            self.skipTest("only MPICH's function shows that it was called")
+        job = run(LAUNCH, "--build", BUILD, "--host", HOST, "-n", "1", "--timeout", "100", "--", PROGRAM, "early")
+        self.assertNotEqual(job.returncode, 0)
+        self.assertRegex(job.stdout + job.stderr, "Pcontrol")
+
     # --- regions ---
 
     def test_regions_have_the_sums_of_their_threads(self):
