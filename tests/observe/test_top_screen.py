@@ -247,7 +247,7 @@ class Files(Case):
         at, chain = 3 * self.PAGE, b""
         for number in range(8):
             name = b"seen\033" if number == 0 else b""
-            record = struct.pack("<QQiiIIQqIIQQQQQQQBBH4x64s160s", 0, number, 4, 3, 1, 1 + (number == 7), 64, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            record = struct.pack("<QQiiIIQqIIQQQQQQQQBBH4x64s160s", 0, number, 4, 3, 1, 1 + (number == 7), 64, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
                                  0, 0, 0, name, b"").ljust(512, b"\0")
             chain += struct.pack("<Q", at + 512 * (number + 1) if number < 7 else 0) + record[8:]
         self.file(state=self.state(records=at), tail=chain)
