@@ -7,6 +7,7 @@
 #include "cli/helper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,6 +20,7 @@
 
 #include "base/helper_process.h"
 #include "cli/cli.h"
+#include "cli/job_terminal.h"
 #include "cli/statistics.h"
 
 enum { REQUEST_TIMEOUT_S = 60, PEER_TIMEOUT_S = 5 };
@@ -51,6 +53,38 @@ static bool reply_write(int fd, const void *bytes, size_t len_bytes)
     return write_exactly(fd, &head, sizeof head) && write_exactly(fd, bytes, len_bytes);
 }
 
+/* The process that started this one; 0: unknown. */
+static int starter_find(void)
+{
+    struct ucred starter;
+    socklen_t len_bytes = sizeof starter;
+    return getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &starter, &len_bytes) == 0 &&
+                   starter.pid > 0
+               ? starter.pid
+               : 0;
+}
+
+/* Open MPI's launcher writes about ten lines after a job whose status is not 0. In a log the count
+ * follows them, once more. This process waits for that, and for nothing longer. */
+static void count_repeat(const char *line)
+{
+    int launcher;
+    int starter = starter_find();
+    int fd = starter == 0 ? -1 : oriel_job_launcher_open(starter, &launcher);
+    int end = fd < 0 ? -1 : (int)syscall(SYS_pidfd_open, launcher, 0);
+    struct pollfd ended = {.fd = end, .events = POLLIN};
+    if (end < 0)
+        return;
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    alarm(0);
+    while (poll(&ended, 1, -1) < 0 && errno == EINTR)
+        ;
+    alarm(PEER_TIMEOUT_S);
+    fcntl(fd, F_SETFL, O_APPEND); /* it may wait for the reader */
+    write_exactly(fd, line, strlen(line));
+}
+
 static int request_serve(int from, int to, const char *what)
 {
     struct oriel_helper_head head;
@@ -78,6 +112,12 @@ static int request_serve(int from, int to, const char *what)
         else
             answer = oriel_findings_answer_all(request, head.len_bytes, &len_bytes);
         done = answer != NULL && reply_write(to, answer, len_bytes);
+        char *count = done && strcmp(what, ORIEL_HELPER_FINDINGS) == 0
+                          ? oriel_findings_count_after(request, answer, len_bytes)
+                          : NULL;
+        if (count != NULL)
+            count_repeat(count);
+        free(count);
         free(answer);
     }
     free(request);
@@ -98,12 +138,8 @@ static bool is_listening(void)
  * opened. */
 static int starter_pidfd_open(void)
 {
-    struct ucred starter;
-    socklen_t len_bytes = sizeof starter;
-    if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_PEERCRED, &starter, &len_bytes) != 0 ||
-        starter.pid <= 0)
-        return -1;
-    return (int)syscall(SYS_pidfd_open, starter.pid, 0);
+    int starter = starter_find();
+    return starter == 0 ? -1 : (int)syscall(SYS_pidfd_open, starter, 0);
 }
 
 static void connection_serve(const char *what)

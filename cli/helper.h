@@ -18,4 +18,8 @@ void oriel_dwarf_lookup(struct oriel_code_address *codes, size_t count);
 void *oriel_findings_answer_one(const void *request, size_t len_bytes, size_t *answer_bytes);
 void *oriel_findings_answer_all(const void *request, size_t len_bytes, size_t *answer_bytes);
 
+/* The line with the count, if the launcher will write after it, because the job fails by it; else
+ * NULL. To be freed. The answer is one of oriel_findings_answer_all. */
+char *oriel_findings_count_after(const void *request, const void *answer, size_t answer_bytes);
+
 #endif

@@ -33,12 +33,15 @@ static bool process_read(int pid, int *parent, char name[32])
     return true;
 }
 
-static bool is_launcher(const char *name)
+/* Commands first, then daemons. */
+enum { COMMANDS = 5 };
+static const char *const launchers[] = {"mpiexec", "mpirun", "orterun", "prterun", "srun",
+                                        "orted",   "prted",  "prte",    "hydra_pmi_proxy"};
+
+static bool is_launcher(const char *name, size_t names)
 {
-    static const char *const names[] = {"mpiexec", "mpirun", "orterun", "prterun",        "orted",
-                                        "prted",   "prte",   "srun",    "hydra_pmi_proxy"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(name, names[i]) == 0)
+    for (size_t i = 0; i < names; i++)
+        if (strcmp(name, launchers[i]) == 0)
             return true;
     return false;
 }
@@ -52,7 +55,7 @@ static int launcher_find(void)
     for (int pid = getppid(), i = 0; pid > 1 && i < ANCESTORS; pid = parent, i++) {
         if (!process_read(pid, &parent, name))
             break;
-        if (is_launcher(name))
+        if (is_launcher(name, sizeof launchers / sizeof launchers[0]))
             found = pid;
         else if (found != 0)
             break;
@@ -60,19 +63,39 @@ static int launcher_find(void)
     return found;
 }
 
+/* Appends to a file, whose end the launcher may not have reached. */
+static int stderr_open(int process)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/2", process);
+    return open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+}
+
+int oriel_job_launcher_open(int process, int *launcher)
+{
+    char name[32];
+    int parent;
+    if (!process_read(process, launcher, name) || !process_read(*launcher, &parent, name) ||
+        !is_launcher(name, COMMANDS))
+        return -1;
+    int fd = stderr_open(*launcher);
+    if (fd >= 0 && isatty(fd)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
 bool oriel_job_terminal(int *columns)
 {
     struct winsize size;
     struct stat status;
-    char path[64];
     int fd = STDERR_FILENO;
     int launcher = 0;
     if (fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)))
         launcher = launcher_find();
-    if (launcher != 0) {
-        snprintf(path, sizeof path, "/proc/%d/fd/2", launcher);
-        fd = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    }
+    if (launcher != 0)
+        fd = stderr_open(launcher);
     bool is_terminal = fd >= 0 && isatty(fd);
     if (is_terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         *columns = size.ws_col;

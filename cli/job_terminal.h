@@ -8,4 +8,9 @@
  * Sets *columns to its width, if that is known. */
 bool oriel_job_terminal(int *columns);
 
+/* Opens the standard error of the launcher that is the process's parent; *launcher becomes its
+ * process number. Returns -1 for any other parent, a daemon of a launcher among them, for a
+ * terminal, and for what cannot be opened. */
+int oriel_job_launcher_open(int process, int *launcher);
+
 #endif

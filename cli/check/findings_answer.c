@@ -369,3 +369,17 @@ void *oriel_findings_answer_all(const void *request, size_t len_bytes, size_t *a
     free(text);
     return answer;
 }
+
+char *oriel_findings_count_after(const void *request, const void *answer, size_t answer_bytes)
+{
+    const struct oriel_helper_check *head = request;
+    const struct oriel_helper_summary *summary = answer;
+    const char *text = (const char *)(summary + 1);
+    size_t end = answer_bytes - sizeof *summary;
+    size_t begin = end > 0 ? end - 1 : 0;
+    while (begin > 0 && text[begin - 1] != '\n')
+        begin--;
+    return head->fails && summary->counting > 0 && end > 0
+               ? oriel_format("%.*s", (int)(end - begin), text + begin)
+               : NULL;
+}

@@ -54,6 +54,8 @@ struct oriel_helper_check {
     uint32_t color;    /* 1: texts have colours */
     uint32_t width;    /* columns of texts */
     uint32_t only;     /* 1: --only or --ignore leave out rules */
+    uint32_t fails;    /* 1: findings that count change the job's status */
+    uint32_t reserved;
 };
 
 struct oriel_helper_summary {

@@ -226,7 +226,8 @@ class Findings(Case):
                 aborted = start(LAUNCH, "--build", BUILD, "--host", host, "-n", ranks, "--plain", "--timeout", "50", "--", ORIEL,
                                 "check", program(host, "mistaken"), "abort")
                 self.assertEqual(aborted.returncode, 3)
-                self.assertEqual(aborted.stderr.count("ended without MPI_Finalize"), 1, aborted.stderr)
+                self.assertEqual(aborted.stderr.count("oriel check: local accesses were"), 1, aborted.stderr)
+                self.assertIn("ended without MPI_Finalize", aborted.stderr)
                 self.assertIn(SUMMARY + "1 problem", aborted.stderr)
 
     def test_clang_program_has_lines(self):

@@ -320,7 +320,19 @@ class Jobs(Findings):
             self.assertIn("13 |     MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);      epoch of both: a shared lock\n", job.stderr)
             self.assertIn("   = help: both ranks hold a shared lock: use MPI_LOCK_EXCLUSIVE at app.c:13, or MPI_Accumulate with\n",
                           job.stderr)
-            self.assertIn("\noriel check: 1 problem (1 occurrence) on 2 ranks\n", job.stderr)
+            count = "\noriel check: 1 problem (1 occurrence) on 2 ranks\n"
+            self.assertEqual(job.stderr[-len(count):], count)
+            self.assertEqual(job.stderr.count(count), 2 if "non-zero" in job.stderr else 1)  # after the launcher's words
+            self.assertEqual(self.run_job(host, "--no-fail").stderr.count(count), 1)
+            self.assertEqual([pid for pid in os.listdir("/proc") if pid.isdigit() and self.waits(pid)], [])
+
+    def waits(self, pid):
+        """Whether it is a helper of a job in this folder."""
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                return b"--helper" in file.read() and os.readlink(f"/proc/{pid}/cwd") == os.path.realpath(self.folder)
+        except OSError:
+            return False
 
     def test_a_forgotten_unlock_is_one_finding_with_the_line_of_the_lock(self):
         for host in HOSTS:

@@ -271,6 +271,7 @@ void oriel_finding_options(struct oriel_helper_check *out)
     out->color = (uint32_t)options->check_color;
     out->width = (uint32_t)options->check_width;
     out->only = options->check_only != NULL || options->check_ignore != NULL;
+    out->fails = options->check_fail;
 }
 
 /* Has the helper complete the record. Returns its text, to be freed, or NULL without an answer. */
