@@ -87,11 +87,12 @@ class Change:
     def _verdict(self, noise):
         if self.ratio is None:
             return "fails now" if self.before else "worked now" if self.after else "fails"
+        factor = max(self.ratio, 1 / self.ratio)
         if 1 in (self.before.runs, self.after.runs):  # the spread is unknown
-            within = max(self.ratio, 1 / self.ratio) <= VARIES
+            within = factor <= max(VARIES, 1 + noise)
         else:
             overlap = self.before.least <= self.after.most and self.after.least <= self.before.most
-            within = overlap or max(self.ratio, 1 / self.ratio) <= 1 + noise
+            within = overlap or factor <= 1 + noise
         return "noise" if within else "faster" if self.ratio > 1 else "slower"
 
     def text(self):
@@ -113,7 +114,7 @@ class Comparison:
         common = [key for key in new if key in old]
         ratios = [new[key][1].median / old[key][1].median for key in common if key[-1] == "raw" and old[key][1] and new[key][1]]
         self.machine = statistics.median(ratios) if len(ratios) >= RAW_LEAST else None  # its time now over that before
-        self.noise = max(EVEN, abs(self.machine - 1) if self.machine else 0)
+        self.noise = max(EVEN, max(self.machine, 1 / self.machine) - 1 if self.machine else 0)
         self.changes = [Change(new[key][0], old[key][1], new[key][1], self.noise) for key in common if old[key][1] or new[key][1]]
         self.missing, self.added = len(old) - len(common), len(new) - len(common)
 
@@ -138,7 +139,7 @@ class Comparison:
                 yield "the run %s was interrupted" % when
             for warning in found["warnings"] if isinstance(found.get("warnings"), list) else []:
                 yield "%s: %s" % (when, warning)
-        if self.machine and abs(self.machine - 1) > EVEN:
+        if self.noise > EVEN:
             yield ("raw operations, without MPI, are %s now: the machine is not as it was, and differences up to that are noise"
                    % faster_or_slower(1 / self.machine))
 

@@ -36,7 +36,7 @@ int oriel_text_width(int fd)
 void oriel_text_wrap(FILE *out, const char *text, int used, int indent, int width)
 {
     int room = width - used;
-    while (*text != '\0') {
+    do {
         size_t len = strlen(text);
         if ((int)len > room) {
             size_t cut = room > 0 ? (size_t)room : 0;
@@ -50,5 +50,5 @@ void oriel_text_wrap(FILE *out, const char *text, int used, int indent, int widt
         if (*text != '\0')
             fprintf(out, "%*s", indent, "");
         room = width - indent;
-    }
+    } while (*text != '\0');
 }

@@ -129,6 +129,13 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((verdict, changes.slower()), ("noise", []))
         self.assertIn("raw operations, without MPI, are 20 % slower now: ", "".join(changes.notes()))
 
+    def test_a_faster_machine_is_noise(self):
+        for before, after in (([10, 10.1, 10.2], [6, 6.1, 6.2]), ([17], [10])):
+            verdict, _, changes = self.verdict(before, after, 1 / 1.72)
+            self.assertEqual(verdict, "noise")
+            self.assertAlmostEqual(changes.noise, 0.72)
+            self.assertIn("raw operations, without MPI, are 72 % faster now: ", "".join(changes.notes()))
+
     def test_failures_have_verdicts(self):
         for before, after, verdict in (("ok", "wrong", "fails now"), ("crash", "ok", "worked now")):
             changes = comparison.Comparison(run(result([10, 11], status=before)), run(result([10, 11], status=after)))

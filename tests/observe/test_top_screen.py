@@ -292,6 +292,20 @@ class Files(Case):
         self.file(state=self.state(waiting=77))
         self.assertRegex(top("--once", os.getpid()).stdout, r"(?m)^ +3 .* (computes|sleeps outside Oriel)$")
 
+    def test_a_state_of_one_word_ends_its_line(self):
+        begun, begins = os.pipe()
+        holder = os.fork()
+        if holder == 0:
+            self.setUp()
+            self.file(state=self.state(waiting=77))
+            os.write(begins, b".")
+            while True:
+                pass
+        self.addCleanup(os.waitpid, holder, 0)
+        self.addCleanup(os.kill, holder, signal.SIGKILL)
+        os.read(begun, 1)
+        self.assertRegex(top("--once", holder).stdout, r"(?m)^ +3 .* computes\n")
+
     def test_other_versions_are_reported(self):
         self.file(version=self.VERSION - 1)
         self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (memory file {self.VERSION - 1}, "
