@@ -444,9 +444,17 @@ static int64_t visited_ns(const struct visiting *visiting, uint64_t own_ns)
     return aligned_ns(visiting->run, visiting->file, own_ns) - visiting->run->base_ns;
 }
 
+static uint64_t represented_ns(const struct oriel_trace_event *event, uint32_t weight)
+{
+    bool is_alone = event->kind < ORIEL_TRACE_CALL && (event->path & ORIEL_TRACE_ALONE) != 0;
+    uint64_t working_ns = event->duration_ns - event->waiting_ns;
+    return (is_alone ? working_ns : working_ns * weight) + event->waiting_ns * weight;
+}
+
 static bool event_visit(const struct oriel_trace_event *event, void *context)
 {
     struct visiting *visiting = context;
+    struct oriel_trace_event plain = *event;
     if (visiting->visit == NULL)
         return true;
     visiting->event.window = visiting->file->windows[event->window];
@@ -455,9 +463,11 @@ static bool event_visit(const struct oriel_trace_event *event, void *context)
     visiting->event.place = place_index(visiting->file, event->site);
     visiting->event.weight =
         event->kind < ORIEL_TRACE_CALL ? visiting->file->parsed.selection.sample : 1;
+    visiting->event.time_ns = represented_ns(event, visiting->event.weight);
     visiting->event.begin_ns = visited_ns(visiting, event->begin_ns);
     visiting->event.end_ns = visited_ns(visiting, event->begin_ns + event->duration_ns);
-    visiting->event.event = event;
+    plain.path &= (uint8_t)~ORIEL_TRACE_ALONE;
+    visiting->event.event = &plain;
     return visiting->visit(&visiting->event, visiting->context);
 }
 

@@ -65,7 +65,7 @@ static void sum_add(struct oriel_sum *sum, const struct oriel_trace_record *reco
     const struct oriel_trace_event *event = record->event;
     sum->count += record->weight;
     sum->bytes += event->bytes * record->weight;
-    sum->time_ns += event->duration_ns * record->weight;
+    sum->time_ns += record->time_ns;
     sum->waited += event->waiting_ns > 0 ? record->weight : 0;
 }
 
@@ -109,7 +109,7 @@ static void site_add(struct oriel_site_sums *sites, const struct oriel_trace_rec
                                                  .window = record->window,
                                                  .count = weight,
                                                  .bytes = event->bytes * weight,
-                                                 .time_ns = event->duration_ns * weight,
+                                                 .time_ns = record->time_ns,
                                                  .waiting_ns = event->waiting_ns * weight,
                                                  .waited = event->waiting_ns != 0 ? weight : 0,
                                                  .longest_ns = event->waiting_ns,

@@ -174,6 +174,9 @@ class Selections(Case):
                 self.assertGreaterEqual(mark.begin_ns, step.begin_ns)
                 within = [event for event in file.events if event.thread == mark.thread and event.kind == "put" and
                           mark.begin_ns <= event.begin_ns < mark.begin_ns + mark.duration_ns]
+                calls = [event for event in file.events if event.thread == mark.thread and
+                         mark.begin_ns <= event.begin_ns < mark.begin_ns + mark.duration_ns]
+                self.assertEqual(sum(event.duration_ns for event in calls), mark.calls_ns)  # without the clock's own time
                 self.assertEqual(len(within), mark.operations)
                 self.assertEqual(sum(event.bytes for event in within), mark.bytes)
 
@@ -310,6 +313,19 @@ class Selections(Case):
             for count in pairs.values():
                 self.assertLess(abs(count - MANY / 2), MANY / 5)
         self.assertIn("  operation (est.)  ", self.report())
+
+    def test_interrupted_operations_stand_for_no_time_of_others(self):
+        found, _ = self.traced("interrupted", ORIEL_TRACE_SAMPLE="4")
+        events = [event for file in trace_files.read_folder(self.traces) for event in file.events if event.kind == "put"]
+        self.assertGreater(sum(event.is_alone for event in events), 0)
+        for event in events:
+            self.assertEqual(event.is_alone, event.duration_ns - event.waiting_ns >= 10_000 + event.bytes)
+        expected = {"count": 4 * len(events), "bytes": 4 * sum(event.bytes for event in events),
+                    "time_ns": sum(event.duration_ns * (1 if event.is_alone else 4) + 3 * event.is_alone * event.waiting_ns
+                                   for event in events)}
+        put = self.window(found, "halo")["operations"]["put"]
+        self.assertEqual({key: put[key] for key in expected}, expected)
+        self.assertEqual(sum(site["time_ns"] for site in found["sites"] if site["call"] == "put"), expected["time_ns"])
 
     def test_statistics_do_not_depend_on_the_sample(self):
         counted, _ = self.counted("mix", ORIEL_TRACE=self.traces, ORIEL_TRACE_SAMPLE="100", ORIEL_TRACE_FILTER="rank=0")
