@@ -30,8 +30,12 @@ static void print_dates(const struct oriel_traces *traces, FILE *out)
     time_t begin = (time_t)(traces->ranks[0].header.begin_real_ns / BILLION);
     struct tm parts;
     strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&begin, &parts));
-    fprintf(out, "  began %s; %s from the first event to the last\n", date,
-            oriel_time_text(took, (uint64_t)traces->last_ns));
+    bool has_ended = false;
+    for (size_t i = 0; i < traces->ranks_count; i++)
+        has_ended |= traces->ranks[i].ended;
+    fprintf(out, "  began %s; %s from MPI_Init to %s\n", date,
+            oriel_time_text(took, (uint64_t)traces->last_ns),
+            has_ended ? "MPI_Finalize" : "the last event");
 }
 
 static bool same_node(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)

@@ -252,15 +252,11 @@ static int64_t aligned_ns(const struct run *run, const struct file *file, uint64
 
 static void start_time_find(struct run *run)
 {
-    bool found = false;
-    run->base_ns = 0;
+    run->base_ns = most_ns;
     for (size_t i = 0; i < run->files_count; i++) {
-        const struct oriel_trace_parsed *parsed = &run->files[i].parsed;
-        int64_t first_ns = aligned_ns(run, &run->files[i], parsed->first_ns);
-        if (parsed->events + parsed->marks > 0 && (!found || first_ns < run->base_ns)) {
-            run->base_ns = first_ns;
-            found = true;
-        }
+        int64_t begin_ns = aligned_ns(run, &run->files[i], run->files[i].parsed.begin_ns);
+        if (begin_ns < run->base_ns)
+            run->base_ns = begin_ns;
     }
 }
 
@@ -283,13 +279,10 @@ static void ranks_fill(struct run *run)
                                            .problem =
                                                parsed->problem[0] != '\0' ? parsed->problem : NULL};
         if (file->alignment->is_known)
-            rank->error_ns = oriel_trace_alignment_error_ns(file->alignment, parsed->last_ns);
-        if (parsed->events + parsed->marks == 0)
-            continue;
-        rank->first_ns = aligned_ns(run, file, parsed->first_ns) - run->base_ns;
-        rank->last_ns = aligned_ns(run, file, parsed->last_ns) - run->base_ns;
-        if (rank->last_ns > traces->last_ns)
-            traces->last_ns = rank->last_ns;
+            rank->error_ns = oriel_trace_alignment_error_ns(file->alignment, parsed->end_ns);
+        int64_t last_ns = aligned_ns(run, file, parsed->end_ns) - run->base_ns;
+        if (last_ns > traces->last_ns)
+            traces->last_ns = last_ns;
     }
 }
 

@@ -19,8 +19,7 @@ struct oriel_traced_rank {
     bool ended;      /* reached MPI_Finalize */
     uint64_t events; /* readable events */
     uint64_t dropped;
-    uint64_t paused_ns;        /* by MPI_Pcontrol */
-    int64_t first_ns, last_ns; /* aligned: since the earliest event of the run */
+    uint64_t paused_ns; /* by MPI_Pcontrol */
     /* Maximum error of its times. UINT64_MAX: the clock was not compared, and times are based
      * on the system dates. */
     uint64_t error_ns;
@@ -43,7 +42,7 @@ struct oriel_traced_window {
     int64_t disp_unit;
 };
 
-/* An event with its times since the earliest event of the run, on rank 0's clock, and indices into
+/* An event with its times since the beginning of the run, on rank 0's clock, and indices into
  * the tables below. */
 struct oriel_trace_record {
     int64_t begin_ns, end_ns;
@@ -76,9 +75,10 @@ struct oriel_traces {
     struct oriel_traced_window *windows;
     size_t windows_count;
     struct oriel_site_sums sites; /* the places of all call sites, without calls */
-    int64_t last_ns;              /* of all ranks */
-    const char *filter;           /* "": all calls were traced */
-    uint32_t sample;              /* one in that number of operations was traced */
+    /* the run's length, from the first MPI_Init to the last MPI_Finalize or event */
+    int64_t last_ns;
+    const char *filter; /* "": all calls were traced */
+    uint32_t sample;    /* one in that number of operations was traced */
 };
 
 /* Returns false, with a line on complaints, when nothing can be read. */

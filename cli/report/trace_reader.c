@@ -289,15 +289,14 @@ static void parse_events(const struct walk *walk, struct oriel_trace_parsed *out
         struct oriel_trace_event event = event_at(walk, i);
         struct oriel_trace_mark mark = mark_of(&event);
         uint64_t end_ns = event.begin_ns + event.duration_ns;
-        bool is_first = out->events + out->marks == 0;
         if (is_mark(&event) ? !mark_is_valid(out, &mark) : !event_is_valid(walk, out, &event)) {
             out->invalid++;
             continue;
         }
-        if (is_first || event.begin_ns < out->first_ns)
-            out->first_ns = event.begin_ns;
-        if (is_first || end_ns > out->last_ns)
-            out->last_ns = end_ns;
+        if (event.begin_ns < out->begin_ns)
+            out->begin_ns = event.begin_ns;
+        if (end_ns > out->end_ns)
+            out->end_ns = end_ns;
         out->events += !is_mark(&event);
         out->marks += is_mark(&event);
         out->paused_ns += event.kind == ORIEL_MARK_PAUSE ? event.duration_ns : 0;
@@ -325,7 +324,10 @@ static bool parse_end(const struct walk *walk, struct oriel_trace_parsed *out)
     memcpy(&end, walk->payload, sizeof end);
     out->ended = true;
     out->dropped = end.dropped;
-    return end.events == out->events + out->marks + out->invalid;
+    bool is_time = end.end_ns >> SENSIBLE_BITS == 0;
+    if (is_time && end.end_ns > out->end_ns)
+        out->end_ns = end.end_ns;
+    return is_time && end.events == out->events + out->marks + out->invalid;
 }
 
 /* Blocks of unknown types are skipped, for compatibility with later versions. */
@@ -365,6 +367,7 @@ bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_tra
     out->selection.sample = 1;
     if (!parse_header(source, out))
         return false;
+    out->begin_ns = out->end_ns = out->header.begin_ns;
     struct walk walk = {.source = source, .position = sizeof out->header, .end = UINT64_MAX};
     const char *stop = "";
     unsigned bad_blocks = 0;

@@ -51,10 +51,12 @@ struct oriel_trace_parsed {
     uint64_t marks;   /* number of valid marks */
     uint64_t invalid; /* number of invalid events and marks, which are left out */
     uint64_t dropped;
-    uint64_t paused_ns;         /* of its marks */
-    uint64_t first_ns, last_ns; /* on the process's clock, from events and marks; 0 without any */
-    uint64_t end_bytes;         /* the file is not read beyond this position */
-    char problem[200];          /* "" or the problem with the file */
+    uint64_t paused_ns; /* of its marks */
+    /* On the process's clock. The run begins in MPI_Init and ends in MPI_Finalize, or with the last
+     * event or mark of a process that did not reach it. */
+    uint64_t begin_ns, end_ns;
+    uint64_t end_bytes; /* the file is not read beyond this position */
+    char problem[200];  /* "" or the problem with the file */
 };
 
 /* Returns false when nothing can be read, with the reason in problem. The result must be freed in

@@ -57,6 +57,22 @@ class Summary(Known):
                     r"\n    50.0 us: rank [23] for rank [12] \(busy lock\)\n"):
             self.assertRegex(result.stdout, row)
 
+    def test_the_run_is_from_init_to_finalize(self):
+        for rank in range(RANKS):
+            file = traces.Rank(self.traces, rank, RANKS)
+            file.window(0, range(RANKS), rank, "halo")
+            file.event(traces.call("fence"), 40_000_000, 20_000_000)
+            file.close(200_000_000, ended=rank == 1)
+        text = self.report(self.traces).stdout
+        self.assertIn("; 200 ms from MPI_Init to MPI_Finalize\n", text)
+        self.assertIn("\n10 % of 200 ms in window calls", text)
+        for rank in range(RANKS):
+            file = traces.Rank(self.traces, rank, RANKS)
+            file.window(0, range(RANKS), rank, "halo")
+            file.event(traces.call("fence"), 40_000_000, 20_000_000)
+            file.close(200_000_000, ended=False)
+        self.assertIn("; 60.0 ms from MPI_Init to the last event\n", self.report(self.traces).stdout)
+
     def test_losses_and_ends_are_printed(self):
         file = traces.Rank(self.traces, 2, RANKS)
         file.window(0, range(RANKS), 2, "halo")

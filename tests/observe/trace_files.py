@@ -57,6 +57,7 @@ class File:
         (magic, version, header_bytes, event_bytes, self.rank, self.size, self.pid) = struct.unpack_from("<QIIIiii", content)
         assert (magic, version, header_bytes, event_bytes) == (0x0a314352544c524f, 3, HEADER_BYTES, 48)
         assert struct.unpack_from("<I", content, 436)[0] == zlib.crc32(content[:436])
+        (self.begin_ns,) = struct.unpack_from("<Q", content, 64)
         self.job, self.node = struct.unpack_from("<QQ", content, 32), struct.unpack_from("<QQ", content, 48)
         self.events, self.windows, self.clocks, self.end, self.dropped, self.sites = [], {}, [], None, 0, {}
         self.marks, self.regions, self.selection = [], {}, (1, "")

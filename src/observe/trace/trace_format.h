@@ -163,7 +163,7 @@ struct oriel_trace_clock {
 };
 
 struct oriel_trace_end {
-    uint64_t end_ns;
+    uint64_t end_ns; /* of the monotonic clock, at MPI_Finalize */
     uint64_t events; /* written events */
     uint64_t dropped;
 };

@@ -39,6 +39,7 @@ static struct {
     struct oriel_trace_header *header; /* NULL: tracing does not begin */
     const struct oriel_trace_selection *selection;
     const struct oriel_trace_clock *clock;
+    uint64_t end_ns;
     bool begun;
     _Atomic bool ends;
     _Atomic uint32_t flushes_wanted;
@@ -146,7 +147,7 @@ static void *writer_run(void *unused)
     }
     if (writer.begun) {
         writer_flush();
-        oriel_trace_file_end(writer.clock, oriel_now_ns(), writer.dropped);
+        oriel_trace_file_end(writer.clock, writer.end_ns, writer.dropped);
         oriel_trace_file_warn();
     }
     oriel_trace_file_close();
@@ -230,11 +231,12 @@ void oriel_trace_flush(void)
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }
 
-void oriel_trace_writer_end(const struct oriel_trace_clock *clock)
+void oriel_trace_writer_end(const struct oriel_trace_clock *clock, uint64_t end_ns)
 {
     struct timespec until;
     oriel_tracing = false;
     writer.clock = clock;
+    writer.end_ns = end_ns;
     atomic_store_explicit(&writer.ends, true, memory_order_release);
     ring_bell();
     clock_gettime(CLOCK_REALTIME, &until);

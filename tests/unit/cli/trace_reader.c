@@ -19,7 +19,7 @@ static void write_small(void)
     trace_begin(1 << 20);
     for (uint64_t i = 0; i < PUTS; i++)
         add_put(i);
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
 }
 
 static int make_complete(void **state)
@@ -71,8 +71,8 @@ static void complete_trace_has_no_warning(void **state)
     assert_int_equal(read_bytes(whole, whole_bytes, &parsed), PUTS);
     assert_string_equal(parsed.problem, "");
     assert_true(parsed.ended);
-    assert_int_equal(parsed.first_ns, 1000);
-    assert_int_equal(parsed.last_ns, 1000 + (PUTS - 1) * 100 + 50);
+    assert_int_equal(parsed.begin_ns, BEGIN_NS);
+    assert_int_equal(parsed.end_ns, END_NS);
 }
 
 /* Truncated anywhere: the events before are read, and the truncation is reported unless a block
@@ -89,6 +89,8 @@ static void cut_anywhere(void **state)
         before = events;
         quiet += parsed.problem[0] == '\0';
         assert_false(parsed.ended);
+        if (len > sizeof parsed.header && events == PUTS)
+            assert_int_equal(parsed.end_ns, 1000 + (PUTS - 1) * 100 + 50);
     }
     assert_int_equal(before, PUTS);
     /* after the header, the clock, the call site, the window, the events */
@@ -182,6 +184,7 @@ static void impossible_events_are_left_out(void **state)
     EXPECT_ODD(set(bytes, ORIEL_BLOCK_END, offsetof(struct oriel_trace_end, events),
                    &(uint64_t){PUTS + 1}, 8),
                PUTS);
+    EXPECT_ODD(set(bytes, ORIEL_BLOCK_END, 0, &(uint64_t){UINT64_MAX}, 8), PUTS);
     EXPECT_ODD(set(bytes, ORIEL_BLOCK_CLOCK, 0, &(uint64_t){UINT64_MAX}, 8), PUTS);
 }
 
@@ -199,7 +202,7 @@ static void marks_are_no_events(void **state)
     assert_string_equal(parsed.problem, "");
     assert_int_equal(parsed.marks, 1);
     assert_int_equal(parsed.paused_ns, 50);
-    assert_int_equal(parsed.first_ns, 1000);
+    assert_int_equal(parsed.begin_ns, BEGIN_NS);
 }
 
 static void impossible_marks_are_left_out(void **state)
