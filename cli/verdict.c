@@ -420,9 +420,12 @@ static void notes_make(const struct oriel_job_sum *job, struct oriel_verdict *ou
 {
     char count[ORIEL_FIGURE];
     note_pauses(job, out);
-    if (is_filtered(job))
-        say(note_begin(out), "Only calls that --trace-filter \"%s\" selects were traced",
-            job->filter);
+    if (is_filtered(job)) {
+        char *note = note_begin(out);
+        say(note, "Only calls that --trace-filter \"%s\" selects were traced", job->filter);
+        if (ranks_reported(job) < (uint64_t)job->head->ranks)
+            say(note, ", on %d of %d ranks", (int)ranks_reported(job), (int)job->head->ranks);
+    }
     if (job->sample > 1)
         say(note_begin(out),
             "One in %s operations was traced (--trace-sample): counts, bytes and times of "

@@ -85,7 +85,7 @@ json_t *oriel_html_facts(const struct oriel_html_run *run)
         uint64_t value;
     } numbers[] = {
         {"ranks", run->ranks},
-        {"traced", traces->ranks_count},
+        {"traced", traces->ranks_counted},
         {"nodes", nodes_count(traces)},
         {"windows", traces->windows_count},
         {"events", events},
@@ -95,6 +95,7 @@ json_t *oriel_html_facts(const struct oriel_html_run *run)
         {"last_ns", (uint64_t)traces->last_ns},
     };
     oriel_json_set(out, "program", TEXT(header->program));
+    oriel_json_set(out, "filter", oriel_json_text(traces->filter, strlen(traces->filter)));
     oriel_json_set(out, "host", TEXT(header->host));
     oriel_json_set(out, "oriel", TEXT(header->oriel));
     oriel_json_set(out, "began", TEXT(began));

@@ -132,8 +132,11 @@ static void print_run(const struct oriel_traces *traces, FILE *out)
 {
     const struct oriel_trace_header *header = &traces->ranks[0].header;
     fprintf(out, "%s\n", header->program);
-    fprintf(out, "  %d ranks, traces of %zu of them; %s, Oriel %s\n", (int)header->world_size,
-            traces->ranks_count, header->host, header->oriel);
+    fprintf(out, "  %d ranks, traces of %zu of them", (int)header->world_size,
+            traces->ranks_counted);
+    if (traces->filter[0] != '\0' && traces->ranks_counted < (size_t)header->world_size)
+        fprintf(out, " (filter %s)", traces->filter);
+    fprintf(out, "; %s, Oriel %s\n", header->host, header->oriel);
     print_dates(traces, out);
     print_clocks(traces, out);
     print_losses(traces, out);

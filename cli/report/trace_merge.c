@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/report/trace_clock.h"
 #include "cli/report/trace_reader.h"
+#include "observe/trace/trace_filter.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -260,11 +261,26 @@ static void start_time_find(struct run *run)
     }
 }
 
+/* A process that made no calls has no events, and is counted. */
+static bool is_counted(const struct file *file, const struct oriel_trace_filter *filter)
+{
+    const struct oriel_trace_parsed *parsed = &file->parsed;
+    bool is_whole = parsed->ended && parsed->dropped == 0;
+    return oriel_trace_filter_has_rank(filter, file->named_rank) &&
+           (is_whole || parsed->events + parsed->marks > 0);
+}
+
 static void ranks_fill(struct run *run)
 {
+    struct oriel_trace_filter filter;
+    char problem[ORIEL_TRACE_FILTER_PROBLEM];
     struct oriel_traces *traces = &run->traces;
     traces->ranks_count = run->files_count;
     traces->ranks = oriel_alloc(run->files_count * sizeof *traces->ranks);
+    traces->filter = run->files[0].parsed.selection.filter;
+    traces->sample = run->files[0].parsed.selection.sample;
+    if (!oriel_trace_filter_read(traces->filter, &filter, problem)) /* it is cut off */
+        (void)oriel_trace_filter_read("", &filter, problem);
     for (size_t i = 0; i < run->files_count; i++) {
         const struct file *file = &run->files[i];
         const struct oriel_trace_parsed *parsed = &file->parsed;
@@ -272,6 +288,7 @@ static void ranks_fill(struct run *run)
         *rank = (struct oriel_traced_rank){.world_rank = file->named_rank,
                                            .header = parsed->header,
                                            .ended = parsed->ended,
+                                           .is_counted = is_counted(file, &filter),
                                            .events = parsed->events,
                                            .dropped = parsed->dropped,
                                            .paused_ns = parsed->paused_ns,
@@ -280,6 +297,7 @@ static void ranks_fill(struct run *run)
                                                parsed->problem[0] != '\0' ? parsed->problem : NULL};
         if (file->alignment->is_known)
             rank->error_ns = oriel_trace_alignment_error_ns(file->alignment, parsed->end_ns);
+        traces->ranks_counted += rank->is_counted;
         int64_t last_ns = aligned_ns(run, file, parsed->end_ns) - run->base_ns;
         if (last_ns > traces->last_ns)
             traces->last_ns = last_ns;
@@ -415,8 +433,6 @@ bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces
     ranks_fill(run);
     places_merge(run);
     merge_windows(run);
-    run->traces.filter = run->files[0].parsed.selection.filter;
-    run->traces.sample = run->files[0].parsed.selection.sample;
     complaints_finish(run, folder);
     *out = &run->traces;
     return true;

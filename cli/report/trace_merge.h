@@ -16,7 +16,10 @@
 struct oriel_traced_rank {
     int32_t world_rank;
     struct oriel_trace_header header;
-    bool ended;      /* reached MPI_Finalize */
+    bool ended; /* reached MPI_Finalize */
+    /* Its figures are known: --trace-filter selects it, and its file is not cut off before the
+     * first event. */
+    bool is_counted;
     uint64_t events; /* readable events */
     uint64_t dropped;
     uint64_t paused_ns; /* by MPI_Pcontrol */
@@ -71,6 +74,7 @@ struct oriel_trace_mark_record {
 struct oriel_traces {
     struct oriel_traced_rank *ranks; /* sorted by world_rank */
     size_t ranks_count;
+    size_t ranks_counted; /* of them: is_counted */
     /* in the order of the lowest rank's trace, then those of the next ranks */
     struct oriel_traced_window *windows;
     size_t windows_count;

@@ -54,7 +54,7 @@ static void head_fill(const struct oriel_traces *traces, struct oriel_reported_r
         run->sum.dropped += rank->dropped;
         run->sum.paused_ns += rank->paused_ns;
         run->sum.paused_ranks += rank->paused_ns > 0;
-        if (rank->world_rank < header->world_size)
+        if (rank->is_counted && rank->world_rank < header->world_size)
             run->sum.has_reported[rank->world_rank] =
                 rank->ended ? ORIEL_REPORTED_ALL : ORIEL_REPORTED_EARLY;
     }

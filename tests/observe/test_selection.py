@@ -258,8 +258,14 @@ class Selections(Case):
         for spec, expected in cases.items():
             with self.subTest(spec=spec):
                 found, stderr = self.traced("mix", ORIEL_TRACE_FILTER=spec)
+                left_out = {"rank=1": [0], "window=t*;rank=0;call=*et;call=free": [1], "rank=5": [0, 1]}.get(spec, [])
+                traced = RANKS - len(left_out)
+                on = f", on {traced} of {RANKS} ranks" if left_out else ""
                 self.assertEqual((found["trace_filter"], found["verdict"]["notes"][0], stderr),
-                                 (spec, f'Only calls that --trace-filter "{spec}" selects were traced', ""))
+                                 (spec, f'Only calls that --trace-filter "{spec}" selects were traced{on}', ""))
+                self.assertEqual((found["missing_ranks"], found["verdict"]["ranks_ns"]), (left_out, traced * found["ran_ns"]))
+                filtered = f" (filter {spec})" if left_out else ""
+                self.assertIn(f"  {RANKS} ranks, traces of {traced} of them{filtered}; ", self.report())
                 counts = {(name, kind): count for name in ("halo", "table") for kind, count in self.counts(found, name).items()}
                 counts = {key: count for key, count in counts.items() if key[0] == "halo" or not spec.startswith("rank=1")}
                 dropped = found["dropped_events"]

@@ -46,7 +46,10 @@ const limitations = () => {
     const run = data.run,
         notes = [];
     if (run.traced < run.ranks)
-        notes.push(`Traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")} were read.`);
+        notes.push(
+            `The page has traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")}` +
+                `${run.filter ? ` (filter ${run.filter})` : ""}.`,
+        );
     if (run.dropped)
         notes.push(
             `${units.plural(run.dropped, "event")} were dropped during the run, in addition to the ` +

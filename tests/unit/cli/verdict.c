@@ -341,12 +341,14 @@ static void a_selection_is_named(void **state)
     (void)state;
     job.filter = "rank=0-1;call=put";
     job.sample = 1000;
+    has_reported[2] = has_reported[3] = ORIEL_REPORTED_NOTHING;
     job.events = 900;
     job.dropped = 100;
     judge();
     assert_int_equal(verdict.notes_count, 3);
     assert_string_equal(verdict.notes[0],
-                        "Only calls that --trace-filter \"rank=0-1;call=put\" selects were traced");
+                        "Only calls that --trace-filter \"rank=0-1;call=put\" selects were traced, "
+                        "on 2 of 4 ranks");
     assert_string_equal(verdict.notes[1],
                         "One in 1,000 operations was traced (--trace-sample): counts, bytes and "
                         "times of operations are estimates");
