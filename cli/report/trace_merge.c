@@ -489,6 +489,10 @@ static bool mark_visit(const struct oriel_trace_mark *mark, void *context)
         mark->kind == ORIEL_MARK_REGION ? visiting->file->parsed.regions[mark->region] : "";
     visiting->mark.begin_ns = visited_ns(visiting, mark->begin_ns);
     visiting->mark.end_ns = visited_ns(visiting, mark->begin_ns + mark->duration_ns);
+    visiting->mark.paused_ns =
+        mark->kind == ORIEL_MARK_REGION
+            ? oriel_trace_paused_ns(&visiting->file->parsed, mark->begin_ns, mark->duration_ns)
+            : 0;
     visiting->mark.mark = mark;
     return visiting->visit_mark(&visiting->mark, visiting->context);
 }

@@ -68,6 +68,7 @@ struct oriel_trace_mark_record {
     uint32_t rank; /* index into ranks */
     /* of a region: from the table of its rank's file; "": one of those without a name */
     const char *name;
+    uint64_t paused_ns; /* of a region: the part of its time in pauses, which is not observed */
     const struct oriel_trace_mark *mark;
 };
 

@@ -148,7 +148,7 @@ static bool region_sum(const struct oriel_trace_mark_record *record, void *conte
     struct oriel_region_sums *sums = context;
     const struct oriel_trace_mark *mark = record->mark;
     struct oriel_region_sum sum = {.count = 1,
-                                   .time_ns = mark->duration_ns,
+                                   .time_ns = mark->duration_ns - record->paused_ns,
                                    .calls_ns =
                                        (uint64_t)mark->calls_ns_high << 32 | mark->calls_ns_low,
                                    .waiting_ns = mark->waiting_ns,

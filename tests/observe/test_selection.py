@@ -238,11 +238,15 @@ class Selections(Case):
         self.assertEqual(sum(rows.values()), 2 * (8 + 300 + 64))  # None: those of other names
 
     def test_regions_and_pauses(self):
-        found, _ = self.counted("pause_regions")
-        rows = {row["name"]: row for row in found["regions"]}
-        self.assertEqual({name: (row["count"], row["operations"]) for name, row in rows.items()},
-                         {"around": (2, 4 * SOME), "before": (2, 2 * SOME)})
-        self.assertLess(rows["around"]["time_ns"], RANKS * LONG_NS)
+        counted, _ = self.counted("pause_regions", ORIEL_TRACE=self.traces)
+        regions = []
+        for found in (counted, json.loads(self.report("--json"))):
+            rows = {row["name"]: row for row in found["regions"]}
+            self.assertEqual({name: (row["count"], row["operations"]) for name, row in rows.items()},
+                             {"around": (2, 4 * SOME), "before": (2, 2 * SOME)})
+            self.assertLess(rows["around"]["time_ns"], RANKS * LONG_NS)
+            regions.append(rows)
+        self.assertEqual(*regions)
 
     # --- the options of traces ---
 

@@ -60,6 +60,7 @@ static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes,
     oriel_trace_parsed_free(&(struct oriel_trace_parsed){.windows = out->windows,
                                                          .windows_count = out->windows_count,
                                                          .places = out->places,
+                                                         .pauses = out->pauses,
                                                          .regions = out->regions});
     return seen;
 }
@@ -214,6 +215,22 @@ static void impossible_marks_are_left_out(void **state)
         PUTS - 1);
     EXPECT_ODD((SET_EVENT(kind, ORIEL_MARK_REGION), SET_EVENT(cause_rank, 0), SET_EVENT(site, 0)),
                PUTS - 1); /* a region without a name */
+}
+
+static void pauses_are_parts_of_other_times(void **state)
+{
+    struct oriel_trace_pause pauses[] = {{100, 50, 0}, {200, 10, 50}};
+    const struct oriel_trace_parsed parsed = {.pauses = pauses, .pauses_count = 2};
+    (void)state;
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 0, 100), 0);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 0, 120), 20);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 110, 20), 20);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 120, 85), 35);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 90, 200), 60);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 150, 50), 0);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 300, 50), 0);
+    pauses[1] = (struct oriel_trace_pause){101, 1000, 50}; /* of a forged file */
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 90, 100), 100);
 }
 
 /* --- headers --- */
@@ -392,6 +409,7 @@ int main(void)
         TEST(impossible_events_are_left_out),
         TEST(marks_are_no_events),
         TEST(impossible_marks_are_left_out),
+        TEST(pauses_are_parts_of_other_times),
         TEST(other_files_are_refused),
         TEST(texts_are_clean),
         TEST(clocks_are_aligned),
