@@ -70,6 +70,12 @@ class Marks(report_page.Reports):
         self.assertEqual([epoch for epoch in epochs if epoch[0] == 0], [(0, 1, 19), (0, 20, 2), (0, 82, 9)])
         self.assertIn("MPI_Pcontrol paused 2 of 2 ranks, for 30.0 ms of 100 ms on average", self.open().shown())
 
+    def test_shares_are_of_the_time_without_pauses(self):
+        self.report(self.traces(marked))
+        verdict, tiles = self.use('return [".tiles", "#verdict"].map(part => page.querySelector(part).innerText.replace(/\\s+/g, " "));')[::-1]
+        self.assertIn("11.4 % of 70 ms in window calls, 0 % waiting", verdict)
+        self.assertIn("11.4 % of the ranks' time in window calls 0 % waiting", tiles)
+
     def test_samples_and_filters_are_named(self):
         data = self.report(self.traces(sampled))
         self.assertEqual(data["windows"][0]["operations"][traces.operation("put")][:2], [100, 800])
