@@ -3,6 +3,7 @@
  * little are left out. */
 #include "cli/verdict.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -403,6 +404,17 @@ static void note_pauses(const struct oriel_job_sum *job, struct oriel_verdict *o
         oriel_time_text(paused, job->paused_ns / ranks), oriel_time_text(ran, job->head->ran_ns));
 }
 
+/* A sample whose events would have taken half of the room: 10, 20, 50, 100 and so on. The rest is
+ * for calls that are not sampled. */
+static uint64_t sample_that_fits(const struct oriel_job_sum *job)
+{
+    double wanted = 2 * (double)(job->events + job->dropped) / (double)(job->events + 1);
+    uint64_t sample = 10;
+    for (int step = 0; (double)sample < wanted && sample < ORIEL_TRACE_SAMPLE_MOST / 10; step++)
+        sample = step % 3 == 1 ? sample / 2 * 5 : 2 * sample;
+    return sample * (job->sample > 1 ? job->sample : 1);
+}
+
 static void note_losses(const struct oriel_job_sum *job, struct oriel_verdict *out)
 {
     char count[ORIEL_FIGURE], share[ORIEL_FIGURE];
@@ -412,8 +424,8 @@ static void note_losses(const struct oriel_job_sum *job, struct oriel_verdict *o
     say(note, "%s events ", oriel_count_text(count, job->dropped));
     say(note,
         "(%s) were dropped, because the disk was too slow or ORIEL_TRACE_LIMIT was reached, "
-        "and are in no figure: --trace-filter or --trace-sample 10 trace less",
-        oriel_share_text(share, job->dropped, job->events + job->dropped));
+        "and are in no figure: --trace-filter or --trace-sample %" PRIu64 " trace less",
+        oriel_share_text(share, job->dropped, job->events + job->dropped), sample_that_fits(job));
 }
 
 static void notes_make(const struct oriel_job_sum *job, struct oriel_verdict *out)

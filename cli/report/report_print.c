@@ -322,13 +322,21 @@ static void print_sites(const struct oriel_site_sums *sites, FILE *out)
         fprintf(out, "  and %s more\n", oriel_count_text(a, sites->count - SITES_SHOWN));
 }
 
+static bool is_complete(const struct oriel_traces *traces)
+{
+    bool is_whole = true;
+    for (size_t i = 0; i < traces->ranks_count; i++)
+        is_whole &= traces->ranks[i].ended && traces->ranks[i].dropped == 0;
+    return is_whole;
+}
+
 void oriel_report_print(const struct oriel_reported_run *run, int width, FILE *out)
 {
     const struct oriel_traces *traces = run->traces;
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
     fputc('\n', out);
-    if (traces->windows_count == 0)
+    if (traces->windows_count == 0 && is_complete(traces))
         fprintf(out, "No window was created.\n");
     else
         oriel_verdict_print(&run->sum, width, out);

@@ -73,6 +73,16 @@ class Summary(Known):
             file.close(200_000_000, ended=False)
         self.assertIn("; 60.0 ms from MPI_Init to the last event\n", self.report(self.traces).stdout)
 
+    def test_windows_may_be_among_the_losses(self):
+        for rank in range(RANKS):
+            traces.Rank(self.traces, rank, RANKS).close(12_000_000, dropped=50)
+        text = self.report(self.traces).stdout
+        self.assertNotIn("No window was created", text)
+        self.assertIn("200 events (100 %) were dropped", text)
+        for rank in range(RANKS):
+            traces.Rank(self.traces, rank, RANKS).close(12_000_000)
+        self.assertIn("\nNo window was created.\n", self.report(self.traces).stdout)
+
     def test_ranks_without_figures_are_not_counted(self):
         traces.Rank(self.traces, 0, RANKS).close(12_000_000)  # made no calls
         traces.Rank(self.traces, 1, RANKS).close(12_000_000, ended=False)
@@ -91,7 +101,7 @@ class Summary(Known):
         result = self.report(self.traces)
         self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+ % of all\), by ranks 1: the writer was too slow")
         self.assertRegex(result.stdout, r" % waiting; nothing stands out\n        1,113 events \(\d+ %\) were dropped, because the disk was "
-                         r"too slow or ORIEL_TRACE_LIMIT was reached, and are in no figure: --trace-filter or --trace-sample 10 trace less\.\n")
+                         r"too slow or ORIEL_TRACE_LIMIT was reached, and are in no figure: --trace-filter or --trace-sample 50 trace less\.\n")
         self.assertIn("  ranks that did not reach MPI_Finalize: 2\n", result.stdout)
 
 

@@ -347,7 +347,21 @@ class Selections(Case):
         found, _ = self.traced("mix", ORIEL_TRACE_LIMIT="100K")
         dropped = found["dropped_events"]
         self.assertGreater(dropped, 100_000)
-        self.assertRegex(found["verdict"]["notes"][0], rf"^{dropped:,} events \(9\d %\) were dropped, .*--trace-filter or --trace-sample")
+        [note] = found["verdict"]["notes"]
+        self.assertRegex(note, rf"^{dropped:,} events \(9\d %\) were dropped, .*--trace-filter or --trace-sample \d+ trace less")
+        sample = re.search(r"--trace-sample (\d+)", note)[1]
+        again, _ = self.traced("mix", ORIEL_TRACE_LIMIT="100K", ORIEL_TRACE_SAMPLE=sample)
+        self.assertEqual(again["dropped_events"], 0)
+
+    def test_small_files_have_lines_and_nothing_invalid(self):
+        found, _ = self.traced("mix", ORIEL_TRACE_LIMIT="64K")  # whose report has no complaints
+        self.assertGreater(len(found["sites"]), 5)
+        for site in found["sites"]:
+            self.assertRegex(site["file"] or "", r"selected\.c$")
+        self.traced("mix", ORIEL_TRACE_LIMIT="4K")
+        text = self.report()
+        self.assertNotIn("No window was created", text)
+        self.assertRegex(text, r" in window calls, .* waiting.*\n +[0-9,]+ events \((9\d|100) %\) were dropped")
 
 
 if __name__ == "__main__":

@@ -77,9 +77,9 @@ static void write_window(const struct oriel_trace_window *window, size_t count)
                                   count * sizeof window->world_ranks[0], writer.dropped);
 }
 
-static void write_site(const struct oriel_trace_site *site)
+static void write_site(const struct oriel_trace_site *site, bool is_again)
 {
-    (void)oriel_trace_file_append(ORIEL_BLOCK_SITE, site, sizeof *site, NULL, 0, writer.dropped);
+    oriel_trace_file_site(site, is_again, writer.dropped);
 }
 
 static void write_region(const struct oriel_trace_region *region)

@@ -355,7 +355,14 @@ static void a_selection_is_named(void **state)
     assert_string_equal(verdict.notes[2],
                         "100 events (10 %) were dropped, because the disk was too slow or "
                         "ORIEL_TRACE_LIMIT was reached, and are in no figure: --trace-filter or "
-                        "--trace-sample 10 trace less");
+                        "--trace-sample 10000 trace less");
+    job.sample = 1;
+    job.dropped = 50 * 900;
+    judge();
+    assert_non_null(strstr(verdict.notes[1], "--trace-sample 200 trace less"));
+    job.dropped = 49 * 900;
+    judge();
+    assert_non_null(strstr(verdict.notes[1], "--trace-sample 100 trace less"));
 }
 
 /* Without the calls that complete them, nothing is known about tiny operations. */
