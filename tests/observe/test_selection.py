@@ -101,8 +101,14 @@ class Selections(Case):
         self.assertRegex(stderr, r"in window calls, .* waiting.*\n        MPI_Pcontrol paused 2 of 2 ranks, for ")
         self.report("--perfetto", self.path("events.json"))
         with open(self.path("events.json"), encoding="utf-8") as file:
-            pauses = [event for event in json.load(file)["traceEvents"] if event.get("cat") == "pause"]
+            events = json.load(file)["traceEvents"]
+        pauses = [event for event in events if event.get("cat") == "pause"]
         self.assertEqual(sorted(event["pid"] for event in pauses), [1, 1, 2, 2])
+        tracks = {(event["pid"], event["tid"]) for event in pauses}
+        self.assertEqual(len(tracks), RANKS)  # of their own
+        self.assertEqual({event["cat"] for event in events if event["ph"] == "X" and (event["pid"], event["tid"]) in tracks}, {"pause"})
+        named = {(event["pid"], event["tid"]) for event in events if event["ph"] == "M" and event["args"].get("name") == "pauses"}
+        self.assertEqual(named, tracks)
 
     def test_others_still_know_for_whom_they_wait(self):
         found, _ = self.counted("pause_one")
