@@ -3,6 +3,7 @@
  * little are left out. */
 #include "cli/verdict.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -392,15 +393,27 @@ static char *note_begin(struct oriel_verdict *verdict)
 
 static void note_pauses(const struct oriel_job_sum *job, struct oriel_verdict *out)
 {
-    char paused[ORIEL_FIGURE], ran[ORIEL_FIGURE];
+    char share[ORIEL_FIGURE];
     if (job->paused_ns == 0)
         return;
     uint64_t ranks = job->paused_ranks > 0 ? (uint64_t)job->paused_ranks : 1;
     say(note_begin(out),
-        "MPI_Pcontrol paused %d of %d ranks, for %s of %s on average: all figures are those of the "
-        "rest",
-        (int)job->paused_ranks, (int)job->head->ranks,
-        oriel_time_text(paused, job->paused_ns / ranks), oriel_time_text(ran, job->head->ran_ns));
+        "%d of %d ranks %s paused by MPI_Pcontrol for %s of the run%s; the figures are those of "
+        "the rest",
+        (int)job->paused_ranks, (int)ranks_reported(job), ranks == 1 ? "was" : "were",
+        oriel_share_text(share, job->paused_ns / ranks, job->head->ran_ns),
+        ranks == 1 ? "" : " on average");
+}
+
+/* A sample whose events would have taken half of the room: 10, 20, 50, 100 and so on. The rest is
+ * for calls that are not sampled. */
+static uint64_t sample_that_fits(const struct oriel_job_sum *job)
+{
+    double wanted = 2 * (double)(job->events + job->dropped) / (double)(job->events + 1);
+    uint64_t sample = 10;
+    for (int step = 0; (double)sample < wanted && sample < ORIEL_TRACE_SAMPLE_MOST / 10; step++)
+        sample = step % 3 == 1 ? sample / 2 * 5 : 2 * sample;
+    return sample * (job->sample > 1 ? job->sample : 1);
 }
 
 static void note_losses(const struct oriel_job_sum *job, struct oriel_verdict *out)
@@ -412,17 +425,20 @@ static void note_losses(const struct oriel_job_sum *job, struct oriel_verdict *o
     say(note, "%s events ", oriel_count_text(count, job->dropped));
     say(note,
         "(%s) were dropped, because the disk was too slow or ORIEL_TRACE_LIMIT was reached, "
-        "and are in no figure: --trace-filter or --trace-sample 10 trace less",
-        oriel_share_text(share, job->dropped, job->events + job->dropped));
+        "and are in no figure: --trace-filter or --trace-sample %" PRIu64 " trace less",
+        oriel_share_text(share, job->dropped, job->events + job->dropped), sample_that_fits(job));
 }
 
 static void notes_make(const struct oriel_job_sum *job, struct oriel_verdict *out)
 {
     char count[ORIEL_FIGURE];
     note_pauses(job, out);
-    if (is_filtered(job))
-        say(note_begin(out), "Only calls that --trace-filter \"%s\" selects were traced",
-            job->filter);
+    if (is_filtered(job)) {
+        char *note = note_begin(out);
+        say(note, "Only calls that --trace-filter \"%s\" selects were traced", job->filter);
+        if (ranks_reported(job) < (uint64_t)job->head->ranks)
+            say(note, ", on %d of %d ranks", (int)ranks_reported(job), (int)job->head->ranks);
+    }
     if (job->sample > 1)
         say(note_begin(out),
             "One in %s operations was traced (--trace-sample): counts, bytes and times of "

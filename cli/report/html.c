@@ -128,6 +128,7 @@ static bool event_add(const struct oriel_trace_record *traced, void *context)
         .window = run->place[traced->window],
         .place = traced->place,
         .weight = traced->weight,
+        .time_ns = traced->time_ns,
         .rank = run->traces->ranks[traced->rank].world_rank,
         .target = member_world_rank(run, window, event->target),
         .cause_rank = member_world_rank(run, window, event->cause_rank),

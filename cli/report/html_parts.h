@@ -50,10 +50,11 @@ struct oriel_html_run {
 /* An event with a known kind and all indices in bounds. */
 struct oriel_html_event {
     uint64_t begin_ns, duration_ns, waiting_ns, bytes;
-    uint32_t window; /* page window */
-    uint32_t place;  /* of its call site, in the run; 0: unknown */
-    uint32_t weight; /* number of operations that it stands for */
-    int32_t rank;    /* All ranks here are of MPI_COMM_WORLD; -1: none or unknown. */
+    uint64_t time_ns; /* that it stands for */
+    uint32_t window;  /* page window */
+    uint32_t place;   /* of its call site, in the run; 0: unknown */
+    uint32_t weight;  /* number of operations that it stands for */
+    int32_t rank;     /* All ranks here are of MPI_COMM_WORLD; -1: none or unknown. */
     int32_t target, cause_rank;
     int operation, call; /* one of the two; the other is -1 */
     uint8_t kind;        /* the same as enum oriel_trace_kind */

@@ -62,7 +62,7 @@ void oriel_html_sites_add(struct oriel_html_sites *sites, const struct oriel_htm
     struct html_site *row = row_get(sites, event->window, event->place, event->kind);
     row->count += event->weight;
     row->bytes += event->bytes * event->weight;
-    row->time_ns += event->duration_ns * event->weight;
+    row->time_ns += event->time_ns;
     row->waiting_ns += event->waiting_ns * event->weight;
     row->waited += event->waiting_ns != 0 ? event->weight : 0;
     if (event->waiting_ns > row->longest_ns)

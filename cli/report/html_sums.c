@@ -70,7 +70,7 @@ void oriel_html_sums_add(struct oriel_html_sums *sums, const struct oriel_html_e
     if (event->operation >= 0) {
         of->operations[event->operation][0] += event->weight;
         of->operations[event->operation][1] += event->bytes * event->weight;
-        of->operations[event->operation][2] += event->duration_ns * event->weight;
+        of->operations[event->operation][2] += event->time_ns;
         of->paths[event->path][0] += event->weight;
         of->paths[event->path][1] += event->bytes * event->weight;
         of->sizes[event->operation][size_bin(event->bytes)] += event->weight;

@@ -7,6 +7,8 @@
  * operation at its end, to which its arrow leads; and the end of another rank's wait for this one,
  * from which the arrow leads to the waiting call. Operations of a rank on itself have none.
  *
+ * Pauses have a track of their own: they overlap regions without nesting.
+ *
  * Counters show each rank's bytes and operations per second, in bins of equal time. The bytes of an
  * operation are spread evenly over its time.
  *
@@ -86,6 +88,11 @@ static int64_t marks_track(int process)
     return process + (int64_t)THREADS * THREADS_APART;
 }
 
+static int64_t pauses_track(int process)
+{
+    return process + (int64_t)(THREADS + 1) * THREADS_APART;
+}
+
 /* Writes a metadata event up to its arguments. */
 static void write_metadata(const struct writing *writing, const char *name, int process,
                            int64_t track)
@@ -106,6 +113,10 @@ static void write_rank(const struct writing *writing, uint32_t rank)
     fprintf(writing->out, ",\"args\":{\"sort_index\":%d}}", (int)of->world_rank);
     write_metadata(writing, "thread_name", process, marks_track(process));
     fputs(",\"args\":{\"name\":\"by other ranks\"}}", writing->out);
+    if (of->paused_ns > 0) {
+        write_metadata(writing, "thread_name", process, pauses_track(process));
+        fputs(",\"args\":{\"name\":\"pauses\"}}", writing->out);
+    }
     free(plain);
     free(name);
 }
@@ -315,14 +326,15 @@ static bool write_event(const struct oriel_trace_record *traced, void *context)
     return !ferror(writing->out);
 }
 
-/* A region is on its thread's track. A pause is of all threads, and on the first one's. */
+/* A region is on its thread's track. A pause is of all threads. */
 static bool write_program_mark(const struct oriel_trace_mark_record *record, void *context)
 {
     const struct writing *writing = context;
     const struct oriel_trace_mark *mark = record->mark;
     bool is_region = mark->kind == ORIEL_MARK_REGION;
     int process = process_of(writing, record->rank);
-    int64_t track = process + (is_region ? (int64_t)mark->thread * THREADS_APART : 0);
+    int64_t track =
+        is_region ? process + (int64_t)mark->thread * THREADS_APART : pauses_track(process);
     char *name = json_quoted(is_region ? oriel_region_title(record->name) : "paused");
     fprintf(writing->out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%" PRId64, process, track);
     write_time(writing->out, "ts", record->begin_ns);

@@ -30,8 +30,12 @@ static void print_dates(const struct oriel_traces *traces, FILE *out)
     time_t begin = (time_t)(traces->ranks[0].header.begin_real_ns / BILLION);
     struct tm parts;
     strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&begin, &parts));
-    fprintf(out, "  began %s; %s from the first event to the last\n", date,
-            oriel_time_text(took, (uint64_t)traces->last_ns));
+    bool has_ended = false;
+    for (size_t i = 0; i < traces->ranks_count; i++)
+        has_ended |= traces->ranks[i].ended;
+    fprintf(out, "  began %s; %s from MPI_Init to %s\n", date,
+            oriel_time_text(took, (uint64_t)traces->last_ns),
+            has_ended ? "MPI_Finalize" : "the last event");
 }
 
 static bool same_node(const struct oriel_traced_rank *one, const struct oriel_traced_rank *other)
@@ -128,8 +132,11 @@ static void print_run(const struct oriel_traces *traces, FILE *out)
 {
     const struct oriel_trace_header *header = &traces->ranks[0].header;
     fprintf(out, "%s\n", header->program);
-    fprintf(out, "  %d ranks, traces of %zu of them; %s, Oriel %s\n", (int)header->world_size,
-            traces->ranks_count, header->host, header->oriel);
+    fprintf(out, "  %d ranks, traces of %zu of them", (int)header->world_size,
+            traces->ranks_counted);
+    if (traces->filter[0] != '\0' && traces->ranks_counted < (size_t)header->world_size)
+        fprintf(out, " (filter %s)", traces->filter);
+    fprintf(out, "; %s, Oriel %s\n", header->host, header->oriel);
     print_dates(traces, out);
     print_clocks(traces, out);
     print_losses(traces, out);
@@ -137,18 +144,27 @@ static void print_run(const struct oriel_traces *traces, FILE *out)
 
 /* --- a window --- */
 
+/* Of the ranks that described their memory. */
 static void print_sizes(const struct oriel_traced_window *window, FILE *out)
 {
     uint64_t least = UINT64_MAX;
     uint64_t most = 0;
+    int32_t unknown = 0;
     char text[TEXT];
     for (int32_t i = 0; i < window->n; i++) {
+        if (window->paths[i] == ORIEL_TRACED_PATH_UNKNOWN) {
+            unknown++;
+            continue;
+        }
         least = window->sizes_bytes[i] < least ? window->sizes_bytes[i] : least;
         most = window->sizes_bytes[i] > most ? window->sizes_bytes[i] : most;
     }
-    if (least != most)
+    if (least < most)
         fprintf(out, "%s to ", oriel_bytes_text(text, least));
-    fprintf(out, "%s each", oriel_bytes_text(text, most));
+    if (unknown < window->n)
+        fprintf(out, "%s each", oriel_bytes_text(text, most));
+    if (unknown > 0)
+        fprintf(out, "%sunknown on %d", unknown < window->n ? ", " : "", (int)unknown);
 }
 
 static void print_window_head(const struct oriel_traces *traces, uint32_t index, FILE *out)
@@ -315,13 +331,21 @@ static void print_sites(const struct oriel_site_sums *sites, FILE *out)
         fprintf(out, "  and %s more\n", oriel_count_text(a, sites->count - SITES_SHOWN));
 }
 
+static bool is_complete(const struct oriel_traces *traces)
+{
+    bool is_whole = true;
+    for (size_t i = 0; i < traces->ranks_count; i++)
+        is_whole &= traces->ranks[i].ended && traces->ranks[i].dropped == 0;
+    return is_whole;
+}
+
 void oriel_report_print(const struct oriel_reported_run *run, int width, FILE *out)
 {
     const struct oriel_traces *traces = run->traces;
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
     fputc('\n', out);
-    if (traces->windows_count == 0)
+    if (traces->windows_count == 0 && is_complete(traces))
         fprintf(out, "No window was created.\n");
     else
         oriel_verdict_print(&run->sum, width, out);

@@ -12,7 +12,7 @@ static void sum_add_event(struct oriel_report_sum *sum, const struct oriel_trace
     const struct oriel_trace_event *event = record->event;
     sum->count += record->weight;
     sum->bytes += event->bytes * record->weight;
-    sum->time_ns += event->duration_ns * record->weight;
+    sum->time_ns += record->time_ns;
     sum->waiting_ns += event->waiting_ns * record->weight;
     if (event->waiting_ns > sum->longest_ns)
         sum->longest_ns = event->waiting_ns;

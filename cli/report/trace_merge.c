@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/report/trace_clock.h"
 #include "cli/report/trace_reader.h"
+#include "observe/trace/trace_filter.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -252,23 +253,34 @@ static int64_t aligned_ns(const struct run *run, const struct file *file, uint64
 
 static void start_time_find(struct run *run)
 {
-    bool found = false;
-    run->base_ns = 0;
+    run->base_ns = most_ns;
     for (size_t i = 0; i < run->files_count; i++) {
-        const struct oriel_trace_parsed *parsed = &run->files[i].parsed;
-        int64_t first_ns = aligned_ns(run, &run->files[i], parsed->first_ns);
-        if (parsed->events + parsed->marks > 0 && (!found || first_ns < run->base_ns)) {
-            run->base_ns = first_ns;
-            found = true;
-        }
+        int64_t begin_ns = aligned_ns(run, &run->files[i], run->files[i].parsed.begin_ns);
+        if (begin_ns < run->base_ns)
+            run->base_ns = begin_ns;
     }
+}
+
+/* A process that made no calls has no events, and is counted. */
+static bool is_counted(const struct file *file, const struct oriel_trace_filter *filter)
+{
+    const struct oriel_trace_parsed *parsed = &file->parsed;
+    bool is_whole = parsed->ended && parsed->dropped == 0;
+    return oriel_trace_filter_has_rank(filter, file->named_rank) &&
+           (is_whole || parsed->events + parsed->marks > 0);
 }
 
 static void ranks_fill(struct run *run)
 {
+    struct oriel_trace_filter filter;
+    char problem[ORIEL_TRACE_FILTER_PROBLEM];
     struct oriel_traces *traces = &run->traces;
     traces->ranks_count = run->files_count;
     traces->ranks = oriel_alloc(run->files_count * sizeof *traces->ranks);
+    traces->filter = run->files[0].parsed.selection.filter;
+    traces->sample = run->files[0].parsed.selection.sample;
+    if (!oriel_trace_filter_read(traces->filter, &filter, problem)) /* it is cut off */
+        (void)oriel_trace_filter_read("", &filter, problem);
     for (size_t i = 0; i < run->files_count; i++) {
         const struct file *file = &run->files[i];
         const struct oriel_trace_parsed *parsed = &file->parsed;
@@ -276,6 +288,7 @@ static void ranks_fill(struct run *run)
         *rank = (struct oriel_traced_rank){.world_rank = file->named_rank,
                                            .header = parsed->header,
                                            .ended = parsed->ended,
+                                           .is_counted = is_counted(file, &filter),
                                            .events = parsed->events,
                                            .dropped = parsed->dropped,
                                            .paused_ns = parsed->paused_ns,
@@ -283,13 +296,11 @@ static void ranks_fill(struct run *run)
                                            .problem =
                                                parsed->problem[0] != '\0' ? parsed->problem : NULL};
         if (file->alignment->is_known)
-            rank->error_ns = oriel_trace_alignment_error_ns(file->alignment, parsed->last_ns);
-        if (parsed->events + parsed->marks == 0)
-            continue;
-        rank->first_ns = aligned_ns(run, file, parsed->first_ns) - run->base_ns;
-        rank->last_ns = aligned_ns(run, file, parsed->last_ns) - run->base_ns;
-        if (rank->last_ns > traces->last_ns)
-            traces->last_ns = rank->last_ns;
+            rank->error_ns = oriel_trace_alignment_error_ns(file->alignment, parsed->end_ns);
+        traces->ranks_counted += rank->is_counted;
+        int64_t last_ns = aligned_ns(run, file, parsed->end_ns) - run->base_ns;
+        if (last_ns > traces->last_ns)
+            traces->last_ns = last_ns;
     }
 }
 
@@ -306,7 +317,7 @@ static void window_make(struct oriel_traced_window *window, const struct oriel_t
     window->paths = oriel_alloc(n);
     window->reasons = oriel_alloc(n * sizeof *window->reasons);
     memset(window->world_ranks, 0xff, n * sizeof *window->world_ranks);
-    memset(window->paths, 0xff, n);
+    memset(window->paths, ORIEL_TRACED_PATH_UNKNOWN, n);
 }
 
 /* The run's index of a call site; 0 for one that the file does not describe. */
@@ -422,8 +433,6 @@ bool oriel_traces_open(const char *folder, FILE *complaints, struct oriel_traces
     ranks_fill(run);
     places_merge(run);
     merge_windows(run);
-    run->traces.filter = run->files[0].parsed.selection.filter;
-    run->traces.sample = run->files[0].parsed.selection.sample;
     complaints_finish(run, folder);
     *out = &run->traces;
     return true;
@@ -444,9 +453,17 @@ static int64_t visited_ns(const struct visiting *visiting, uint64_t own_ns)
     return aligned_ns(visiting->run, visiting->file, own_ns) - visiting->run->base_ns;
 }
 
+static uint64_t represented_ns(const struct oriel_trace_event *event, uint32_t weight)
+{
+    bool is_alone = event->kind < ORIEL_TRACE_CALL && (event->path & ORIEL_TRACE_ALONE) != 0;
+    uint64_t working_ns = event->duration_ns - event->waiting_ns;
+    return (is_alone ? working_ns : working_ns * weight) + event->waiting_ns * weight;
+}
+
 static bool event_visit(const struct oriel_trace_event *event, void *context)
 {
     struct visiting *visiting = context;
+    struct oriel_trace_event plain = *event;
     if (visiting->visit == NULL)
         return true;
     visiting->event.window = visiting->file->windows[event->window];
@@ -455,9 +472,11 @@ static bool event_visit(const struct oriel_trace_event *event, void *context)
     visiting->event.place = place_index(visiting->file, event->site);
     visiting->event.weight =
         event->kind < ORIEL_TRACE_CALL ? visiting->file->parsed.selection.sample : 1;
+    visiting->event.time_ns = represented_ns(event, visiting->event.weight);
     visiting->event.begin_ns = visited_ns(visiting, event->begin_ns);
     visiting->event.end_ns = visited_ns(visiting, event->begin_ns + event->duration_ns);
-    visiting->event.event = event;
+    plain.path &= (uint8_t)~ORIEL_TRACE_ALONE;
+    visiting->event.event = &plain;
     return visiting->visit(&visiting->event, visiting->context);
 }
 
@@ -470,6 +489,10 @@ static bool mark_visit(const struct oriel_trace_mark *mark, void *context)
         mark->kind == ORIEL_MARK_REGION ? visiting->file->parsed.regions[mark->region] : "";
     visiting->mark.begin_ns = visited_ns(visiting, mark->begin_ns);
     visiting->mark.end_ns = visited_ns(visiting, mark->begin_ns + mark->duration_ns);
+    visiting->mark.paused_ns =
+        mark->kind == ORIEL_MARK_REGION
+            ? oriel_trace_paused_ns(&visiting->file->parsed, mark->begin_ns, mark->duration_ns)
+            : 0;
     visiting->mark.mark = mark;
     return visiting->visit_mark(&visiting->mark, visiting->context);
 }

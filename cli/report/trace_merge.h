@@ -16,16 +16,20 @@
 struct oriel_traced_rank {
     int32_t world_rank;
     struct oriel_trace_header header;
-    bool ended;      /* reached MPI_Finalize */
+    bool ended; /* reached MPI_Finalize */
+    /* Its figures are known: --trace-filter selects it, and its file is not cut off before the
+     * first event. */
+    bool is_counted;
     uint64_t events; /* readable events */
     uint64_t dropped;
-    uint64_t paused_ns;        /* by MPI_Pcontrol */
-    int64_t first_ns, last_ns; /* aligned: since the earliest event of the run */
+    uint64_t paused_ns; /* by MPI_Pcontrol */
     /* Maximum error of its times. UINT64_MAX: the clock was not compared, and times are based
      * on the system dates. */
     uint64_t error_ns;
     const char *problem; /* NULL, or the problem with the file */
 };
+
+enum { ORIEL_TRACED_PATH_UNKNOWN = 255 };
 
 struct oriel_traced_window {
     uint64_t window_id;
@@ -33,7 +37,8 @@ struct oriel_traced_window {
     int32_t n;
     int32_t *world_ranks;  /* n; -1 when no file contains it */
     uint64_t *sizes_bytes; /* n; 0 when no file contains it */
-    /* n: enum oriel_counted_path of the rank's memory; 255 when no file contains it */
+    /* n: enum oriel_counted_path of the rank's memory; or ORIEL_TRACED_PATH_UNKNOWN: no file contains
+     * the rank's memory */
     uint8_t *paths;
     char name[64];
     uint32_t place; /* of its creating call: index into sites.places; 0: unknown */
@@ -43,7 +48,7 @@ struct oriel_traced_window {
     int64_t disp_unit;
 };
 
-/* An event with its times since the earliest event of the run, on rank 0's clock, and indices into
+/* An event with its times since the beginning of the run, on rank 0's clock, and indices into
  * the tables below. */
 struct oriel_trace_record {
     int64_t begin_ns, end_ns;
@@ -52,7 +57,11 @@ struct oriel_trace_record {
     uint32_t place;  /* of its call site: index into sites.places; 0: unknown */
     /* The number of operations that it stands for: 1, or the sample of a sampled trace. */
     uint32_t weight;
-    /* The event as in the file: bytes, target, kind, and times of the process's own clock. */
+    /* The time that it stands for: of that number of operations, or its own if it was
+     * interrupted. */
+    uint64_t time_ns;
+    /* The event as in the file: bytes, target, kind, and times of the process's own clock. Its path
+     * is without ORIEL_TRACE_ALONE. */
     const struct oriel_trace_event *event;
 };
 
@@ -62,19 +71,22 @@ struct oriel_trace_mark_record {
     uint32_t rank; /* index into ranks */
     /* of a region: from the table of its rank's file; "": one of those without a name */
     const char *name;
+    uint64_t paused_ns; /* of a region: the part of its time in pauses, which is not observed */
     const struct oriel_trace_mark *mark;
 };
 
 struct oriel_traces {
     struct oriel_traced_rank *ranks; /* sorted by world_rank */
     size_t ranks_count;
+    size_t ranks_counted; /* of them: is_counted */
     /* in the order of the lowest rank's trace, then those of the next ranks */
     struct oriel_traced_window *windows;
     size_t windows_count;
     struct oriel_site_sums sites; /* the places of all call sites, without calls */
-    int64_t last_ns;              /* of all ranks */
-    const char *filter;           /* "": all calls were traced */
-    uint32_t sample;              /* one in that number of operations was traced */
+    /* the run's length, from the first MPI_Init to the last MPI_Finalize or event */
+    int64_t last_ns;
+    const char *filter; /* "": all calls were traced */
+    uint32_t sample;    /* one in that number of operations was traced */
 };
 
 /* Returns false, with a line on complaints, when nothing can be read. */

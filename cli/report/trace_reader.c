@@ -241,7 +241,8 @@ static bool event_is_valid(const struct walk *walk, const struct oriel_trace_par
     return event->begin_ns >> SENSIBLE_BITS == 0 && event->duration_ns >> SENSIBLE_BITS == 0 &&
            event->waiting_ns <= event->duration_ns && event->bytes >> SENSIBLE_BITS == 0 &&
            event->target >= -1 && event->target < n && event->cause_rank >= -1 &&
-           event->cause_rank < n && (!is_operation || event->path < ORIEL_COUNTED_PATHS) &&
+           event->cause_rank < n &&
+           (!is_operation || (event->path & ~ORIEL_TRACE_ALONE) < ORIEL_COUNTED_PATHS) &&
            (event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
 }
 
@@ -282,24 +283,33 @@ static struct oriel_trace_event event_at(const struct walk *walk, size_t i)
     return event;
 }
 
+static void pause_add(struct oriel_trace_parsed *out, const struct oriel_trace_event *mark)
+{
+    out->pauses =
+        oriel_alloc_checked(reallocarray(out->pauses, out->pauses_count + 1, sizeof *out->pauses));
+    out->pauses[out->pauses_count++] =
+        (struct oriel_trace_pause){.begin_ns = mark->begin_ns, .duration_ns = mark->duration_ns};
+    out->paused_ns += mark->duration_ns;
+}
+
 static void parse_events(const struct walk *walk, struct oriel_trace_parsed *out)
 {
     for (size_t i = 0; i < events_in(walk); i++) {
         struct oriel_trace_event event = event_at(walk, i);
         struct oriel_trace_mark mark = mark_of(&event);
         uint64_t end_ns = event.begin_ns + event.duration_ns;
-        bool is_first = out->events + out->marks == 0;
         if (is_mark(&event) ? !mark_is_valid(out, &mark) : !event_is_valid(walk, out, &event)) {
             out->invalid++;
             continue;
         }
-        if (is_first || event.begin_ns < out->first_ns)
-            out->first_ns = event.begin_ns;
-        if (is_first || end_ns > out->last_ns)
-            out->last_ns = end_ns;
+        if (event.begin_ns < out->begin_ns)
+            out->begin_ns = event.begin_ns;
+        if (end_ns > out->end_ns)
+            out->end_ns = end_ns;
         out->events += !is_mark(&event);
         out->marks += is_mark(&event);
-        out->paused_ns += event.kind == ORIEL_MARK_PAUSE ? event.duration_ns : 0;
+        if (event.kind == ORIEL_MARK_PAUSE)
+            pause_add(out, &event);
     }
 }
 
@@ -324,7 +334,10 @@ static bool parse_end(const struct walk *walk, struct oriel_trace_parsed *out)
     memcpy(&end, walk->payload, sizeof end);
     out->ended = true;
     out->dropped = end.dropped;
-    return end.events == out->events + out->marks + out->invalid;
+    bool is_time = end.end_ns >> SENSIBLE_BITS == 0;
+    if (is_time && end.end_ns > out->end_ns)
+        out->end_ns = end.end_ns;
+    return is_time && end.events == out->events + out->marks + out->invalid;
 }
 
 /* Blocks of unknown types are skipped, for compatibility with later versions. */
@@ -346,6 +359,54 @@ static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
     }
 }
 
+/* --- pauses --- */
+
+static int compare_pauses(const void *left, const void *right)
+{
+    const struct oriel_trace_pause *a = left, *b = right;
+    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+}
+
+/* Threads pause and resume, so they are not in order. */
+static void pauses_sort(struct oriel_trace_parsed *out)
+{
+    uint64_t before_ns = 0;
+    if (out->pauses_count > 0)
+        qsort(out->pauses, out->pauses_count, sizeof *out->pauses, compare_pauses);
+    for (size_t i = 0; i < out->pauses_count; i++) {
+        out->pauses[i].before_ns = before_ns;
+        before_ns += out->pauses[i].duration_ns;
+    }
+}
+
+/* All pauses until then. */
+static uint64_t paused_until_ns(const struct oriel_trace_parsed *parsed, uint64_t at_ns)
+{
+    size_t low = 0, high = parsed->pauses_count; /* of pauses, those before low have begun */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (parsed->pauses[middle].begin_ns <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0;
+    const struct oriel_trace_pause *last = &parsed->pauses[low - 1];
+    uint64_t since_ns = at_ns - last->begin_ns;
+    return last->before_ns + (since_ns < last->duration_ns ? since_ns : last->duration_ns);
+}
+
+uint64_t oriel_trace_paused_ns(const struct oriel_trace_parsed *parsed, uint64_t begin_ns,
+                               uint64_t duration_ns)
+{
+    uint64_t paused_ns =
+        paused_until_ns(parsed, begin_ns + duration_ns) - paused_until_ns(parsed, begin_ns);
+    return paused_ns < duration_ns ? paused_ns : duration_ns;
+}
+
+/* --- a file --- */
+
 static void problem_record(struct oriel_trace_parsed *out, const char *stop, unsigned bad_blocks)
 {
     if (stop[0] != '\0')
@@ -364,6 +425,7 @@ bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_tra
     out->selection.sample = 1;
     if (!parse_header(source, out))
         return false;
+    out->begin_ns = out->end_ns = out->header.begin_ns;
     struct walk walk = {.source = source, .position = sizeof out->header, .end = UINT64_MAX};
     const char *stop = "";
     unsigned bad_blocks = 0;
@@ -371,6 +433,7 @@ bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_tra
     while ((stop = next_block(&walk)) == NULL)
         bad_blocks += !parse_block(&walk, out);
     out->end_bytes = walk.position;
+    pauses_sort(out);
     problem_record(out, stop, bad_blocks);
     free(walk.payload);
     return true;
@@ -383,6 +446,7 @@ void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed)
     free(parsed->windows);
     free(parsed->places);
     free(parsed->regions);
+    free(parsed->pauses);
     memset(parsed, 0, sizeof *parsed);
 }
 

@@ -33,6 +33,11 @@ struct oriel_trace_file_window {
     struct oriel_trace_window head; /* without its ranks */
 };
 
+/* A pause of a file, with the sum of the earlier ones. */
+struct oriel_trace_pause {
+    uint64_t begin_ns, duration_ns, before_ns;
+};
+
 struct oriel_trace_parsed {
     struct oriel_trace_header header;         /* with strings cleaned in the same way */
     struct oriel_trace_file_window **windows; /* by window number; NULL when not described */
@@ -43,6 +48,8 @@ struct oriel_trace_parsed {
     /* names by number, cleaned in the same way; "" for those that are not described */
     char (*regions)[64];
     uint32_t regions_count;
+    struct oriel_trace_pause *pauses; /* by time */
+    size_t pauses_count;
     struct oriel_trace_selection selection; /* filter is cleaned; sample is 1 or more */
     struct oriel_trace_clock clocks[2];     /* the first and the last measurement */
     uint32_t clocks_count;
@@ -51,16 +58,22 @@ struct oriel_trace_parsed {
     uint64_t marks;   /* number of valid marks */
     uint64_t invalid; /* number of invalid events and marks, which are left out */
     uint64_t dropped;
-    uint64_t paused_ns;         /* of its marks */
-    uint64_t first_ns, last_ns; /* on the process's clock, from events and marks; 0 without any */
-    uint64_t end_bytes;         /* the file is not read beyond this position */
-    char problem[200];          /* "" or the problem with the file */
+    uint64_t paused_ns; /* of its marks */
+    /* On the process's clock. The run begins in MPI_Init and ends in MPI_Finalize, or with the last
+     * event or mark of a process that did not reach it. */
+    uint64_t begin_ns, end_ns;
+    uint64_t end_bytes; /* the file is not read beyond this position */
+    char problem[200];  /* "" or the problem with the file */
 };
 
 /* Returns false when nothing can be read, with the reason in problem. The result must be freed in
  * both cases. */
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out);
 void oriel_trace_parsed_free(struct oriel_trace_parsed *parsed);
+
+/* How much of that time was paused. */
+uint64_t oriel_trace_paused_ns(const struct oriel_trace_parsed *parsed, uint64_t begin_ns,
+                               uint64_t duration_ns);
 
 /* Calls visit for each valid event, and mark (unless it is NULL) for each valid mark, in the order
  * of the file. Stops when one returns false, and returns that. */

@@ -7,8 +7,6 @@
 
 #include "cli/cli.h"
 
-enum { UNKNOWN_PATH = 255 };
-
 struct summing {
     struct oriel_reported_run *run;
     uint32_t rank;    /* whose events are being read; an index in traces->ranks */
@@ -27,7 +25,7 @@ static void window_describe(const struct oriel_traced_window *traced,
     for (int32_t i = 0; i < traced->n; i++) {
         struct oriel_member_sum *member = &window->members[i];
         member->world_rank = traced->world_ranks[i];
-        member->has_reported = traced->paths[i] != UNKNOWN_PATH;
+        member->has_reported = traced->paths[i] != ORIEL_TRACED_PATH_UNKNOWN;
         member->path = member->has_reported ? traced->paths[i] : 0;
         member->size_bytes = traced->sizes_bytes[i];
         member->reason = traced->reasons[i];
@@ -54,7 +52,7 @@ static void head_fill(const struct oriel_traces *traces, struct oriel_reported_r
         run->sum.dropped += rank->dropped;
         run->sum.paused_ns += rank->paused_ns;
         run->sum.paused_ranks += rank->paused_ns > 0;
-        if (rank->world_rank < header->world_size)
+        if (rank->is_counted && rank->world_rank < header->world_size)
             run->sum.has_reported[rank->world_rank] =
                 rank->ended ? ORIEL_REPORTED_ALL : ORIEL_REPORTED_EARLY;
     }
@@ -65,7 +63,7 @@ static void sum_add(struct oriel_sum *sum, const struct oriel_trace_record *reco
     const struct oriel_trace_event *event = record->event;
     sum->count += record->weight;
     sum->bytes += event->bytes * record->weight;
-    sum->time_ns += event->duration_ns * record->weight;
+    sum->time_ns += record->time_ns;
     sum->waited += event->waiting_ns > 0 ? record->weight : 0;
 }
 
@@ -109,7 +107,7 @@ static void site_add(struct oriel_site_sums *sites, const struct oriel_trace_rec
                                                  .window = record->window,
                                                  .count = weight,
                                                  .bytes = event->bytes * weight,
-                                                 .time_ns = event->duration_ns * weight,
+                                                 .time_ns = record->time_ns,
                                                  .waiting_ns = event->waiting_ns * weight,
                                                  .waited = event->waiting_ns != 0 ? weight : 0,
                                                  .longest_ns = event->waiting_ns,
@@ -148,7 +146,7 @@ static bool region_sum(const struct oriel_trace_mark_record *record, void *conte
     struct oriel_region_sums *sums = context;
     const struct oriel_trace_mark *mark = record->mark;
     struct oriel_region_sum sum = {.count = 1,
-                                   .time_ns = mark->duration_ns,
+                                   .time_ns = mark->duration_ns - record->paused_ns,
                                    .calls_ns =
                                        (uint64_t)mark->calls_ns_high << 32 | mark->calls_ns_low,
                                    .waiting_ns = mark->waiting_ns,

@@ -98,14 +98,14 @@ static int observe_stop(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval;
     (void)value;
     (void)extra;
-    uint64_t ran_ns = oriel_now_ns() - begin_ns;
+    uint64_t end_ns = oriel_now_ns();
     oriel_program_regions_stop();
     oriel_observation_stop();
     if (oriel_tracing)
         oriel_site_places_resolve();
-    oriel_trace_stop();
+    oriel_trace_stop(end_ns);
     if (oriel_observe_gathers)
-        oriel_statistics_write(statistics_file, ran_ns);
+        oriel_statistics_write(statistics_file, end_ns - begin_ns);
     return MPI_SUCCESS;
 }
 

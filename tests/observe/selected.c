@@ -6,11 +6,13 @@
 #include "../../include/oriel/oriel.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 
 enum { SOME = 10, LONG_MS = 200, MANY = 100000, REGIONS = 300, DEEP = 70, PAUSES = 200 };
@@ -253,6 +255,30 @@ static void mix(void)
     MPI_Win_unlock_all(halo);
 }
 
+/* --- puts of which signals interrupt some, for a time that no put takes --- */
+
+static volatile sig_atomic_t interrupts;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupts++;
+    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+static void put_interrupted(void)
+{
+    const struct timeval each = {.tv_usec = 1000}, none = {.tv_usec = 0};
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
+    sigaction(SIGALRM, &action, NULL);
+    MPI_Win_lock_all(0, halo);
+    setitimer(ITIMER_REAL, &(struct itimerval){each, each}, NULL);
+    while (interrupts < 200)
+        put_some(halo, 1);
+    setitimer(ITIMER_REAL, &(struct itimerval){none, none}, NULL);
+    MPI_Win_unlock_all(halo);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -266,7 +292,8 @@ int main(int argc, char **argv)
                    {"regions", nest_regions},
                    {"mistakes", mistake_regions},
                    {"pause_regions", pause_regions},
-                   {"mix", mix}};
+                   {"mix", mix},
+                   {"interrupted", put_interrupted}};
     const char *what = argc > 1 ? argv[1] : "mix";
     int provided;
     int64_t *memory;

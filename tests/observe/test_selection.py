@@ -76,7 +76,7 @@ class Selections(Case):
         self.assertGreaterEqual(run_of["paused_ns"], ranks * LONG_NS)
         verdict = run_of["verdict"]
         self.assertAlmostEqual(verdict["ranks_ns"] + run_of["paused_ns"], times * run_of["ran_ns"], delta=2)
-        self.assertRegex(verdict["notes"][0], rf"^MPI_Pcontrol paused {ranks} of {RANKS} ranks, for [0-9.]+ m?s of [0-9.]+ m?s on")
+        self.assertRegex(verdict["notes"][0], rf"^{ranks} of {RANKS} ranks (was|were) paused by MPI_Pcontrol for \d+ % of the run")
 
     def test_calls_in_a_pause_are_neither_counted_nor_traced(self):
         expected = {"halo": {"put": 2 * SOME, "lock": 1, "unlock": 1, "create": 1, "free": 1}, "other": {}}
@@ -96,13 +96,19 @@ class Selections(Case):
 
     def test_report_names_the_pause(self):
         self.traced("pause")
-        self.assertRegex(self.report(), r"in window calls, .* waiting.*\n        MPI_Pcontrol paused 2 of 2 ranks, for ")
+        self.assertRegex(self.report(), r"in window calls, .* waiting.*\n        2 of 2 ranks were paused by MPI_Pcontrol for ")
         stderr = self.launch("pause", ORIEL_STATS="1")
-        self.assertRegex(stderr, r"in window calls, .* waiting.*\n        MPI_Pcontrol paused 2 of 2 ranks, for ")
+        self.assertRegex(stderr, r"in window calls, .* waiting.*\n        2 of 2 ranks were paused by MPI_Pcontrol for ")
         self.report("--perfetto", self.path("events.json"))
         with open(self.path("events.json"), encoding="utf-8") as file:
-            pauses = [event for event in json.load(file)["traceEvents"] if event.get("cat") == "pause"]
+            events = json.load(file)["traceEvents"]
+        pauses = [event for event in events if event.get("cat") == "pause"]
         self.assertEqual(sorted(event["pid"] for event in pauses), [1, 1, 2, 2])
+        tracks = {(event["pid"], event["tid"]) for event in pauses}
+        self.assertEqual(len(tracks), RANKS)  # of their own
+        self.assertEqual({event["cat"] for event in events if event["ph"] == "X" and (event["pid"], event["tid"]) in tracks}, {"pause"})
+        named = {(event["pid"], event["tid"]) for event in events if event["ph"] == "M" and event["args"].get("name") == "pauses"}
+        self.assertEqual(named, tracks)
 
     def test_others_still_know_for_whom_they_wait(self):
         found, _ = self.counted("pause_one")
@@ -174,11 +180,14 @@ class Selections(Case):
                 self.assertGreaterEqual(mark.begin_ns, step.begin_ns)
                 within = [event for event in file.events if event.thread == mark.thread and event.kind == "put" and
                           mark.begin_ns <= event.begin_ns < mark.begin_ns + mark.duration_ns]
+                calls = [event for event in file.events if event.thread == mark.thread and
+                         mark.begin_ns <= event.begin_ns < mark.begin_ns + mark.duration_ns]
+                self.assertEqual(sum(event.duration_ns for event in calls), mark.calls_ns)  # without the clock's own time
                 self.assertEqual(len(within), mark.operations)
                 self.assertEqual(sum(event.bytes for event in within), mark.bytes)
 
     def test_files_have_all_that_was_counted(self):
-        for action, text in (("regions", "  exchange\n"), ("pause", "MPI_Pcontrol paused 2 of 2 ranks")):
+        for action, text in (("regions", "  exchange\n"), ("pause", "2 of 2 ranks were paused by MPI_Pcontrol")):
             found, _ = self.counted(action)
             again = run(ORIEL, "report", self.file, "--json")
             for key in ("regions", "paused_ns", "paused_ranks"):
@@ -189,7 +198,7 @@ class Selections(Case):
         self.counted("pause")
         found, _ = self.traced("mix", ORIEL_TRACE_FILTER="rank=0", ORIEL_TRACE_SAMPLE="100")
         notes = json.loads(run(ORIEL, "report", self.file, self.traces, "--json").stdout)["notes"]
-        for note in ("the first run: MPI_Pcontrol paused 2 of 2 ranks, which have no figures then",
+        for note in ("the first run: 2 of 2 ranks paused (MPI_Pcontrol); the figures are those of the rest",
                      'the second run: only calls that --trace-filter "rank=0" selects were traced',
                      "the second run: one in 100 operations was traced, so their figures are estimates"):
             self.assertIn(note, notes)
@@ -235,11 +244,15 @@ class Selections(Case):
         self.assertEqual(sum(rows.values()), 2 * (8 + 300 + 64))  # None: those of other names
 
     def test_regions_and_pauses(self):
-        found, _ = self.counted("pause_regions")
-        rows = {row["name"]: row for row in found["regions"]}
-        self.assertEqual({name: (row["count"], row["operations"]) for name, row in rows.items()},
-                         {"around": (2, 4 * SOME), "before": (2, 2 * SOME)})
-        self.assertLess(rows["around"]["time_ns"], RANKS * LONG_NS)
+        counted, _ = self.counted("pause_regions", ORIEL_TRACE=self.traces)
+        regions = []
+        for found in (counted, json.loads(self.report("--json"))):
+            rows = {row["name"]: row for row in found["regions"]}
+            self.assertEqual({name: (row["count"], row["operations"]) for name, row in rows.items()},
+                             {"around": (2, 4 * SOME), "before": (2, 2 * SOME)})
+            self.assertLess(rows["around"]["time_ns"], RANKS * LONG_NS)
+            regions.append(rows)
+        self.assertEqual(*regions)
 
     # --- the options of traces ---
 
@@ -255,8 +268,14 @@ class Selections(Case):
         for spec, expected in cases.items():
             with self.subTest(spec=spec):
                 found, stderr = self.traced("mix", ORIEL_TRACE_FILTER=spec)
+                left_out = {"rank=1": [0], "window=t*;rank=0;call=*et;call=free": [1], "rank=5": [0, 1]}.get(spec, [])
+                traced = RANKS - len(left_out)
+                on = f", on {traced} of {RANKS} ranks" if left_out else ""
                 self.assertEqual((found["trace_filter"], found["verdict"]["notes"][0], stderr),
-                                 (spec, f'Only calls that --trace-filter "{spec}" selects were traced', ""))
+                                 (spec, f'Only calls that --trace-filter "{spec}" selects were traced{on}', ""))
+                self.assertEqual((found["missing_ranks"], found["verdict"]["ranks_ns"]), (left_out, traced * found["ran_ns"]))
+                filtered = f" (filter {spec})" if left_out else ""
+                self.assertIn(f"  {RANKS} ranks, traces of {traced} of them{filtered}; ", self.report())
                 counts = {(name, kind): count for name in ("halo", "table") for kind, count in self.counts(found, name).items()}
                 counts = {key: count for key, count in counts.items() if key[0] == "halo" or not spec.startswith("rank=1")}
                 dropped = found["dropped_events"]
@@ -311,6 +330,19 @@ class Selections(Case):
                 self.assertLess(abs(count - MANY / 2), MANY / 5)
         self.assertIn("  operation (est.)  ", self.report())
 
+    def test_interrupted_operations_stand_for_no_time_of_others(self):
+        found, _ = self.traced("interrupted", ORIEL_TRACE_SAMPLE="4")
+        events = [event for file in trace_files.read_folder(self.traces) for event in file.events if event.kind == "put"]
+        self.assertGreater(sum(event.is_alone for event in events), 0)
+        for event in events:
+            self.assertEqual(event.is_alone, event.duration_ns - event.waiting_ns >= 10_000 + event.bytes)
+        expected = {"count": 4 * len(events), "bytes": 4 * sum(event.bytes for event in events),
+                    "time_ns": sum(event.duration_ns * (1 if event.is_alone else 4) + 3 * event.is_alone * event.waiting_ns
+                                   for event in events)}
+        put = self.window(found, "halo")["operations"]["put"]
+        self.assertEqual({key: put[key] for key in expected}, expected)
+        self.assertEqual(sum(site["time_ns"] for site in found["sites"] if site["call"] == "put"), expected["time_ns"])
+
     def test_statistics_do_not_depend_on_the_sample(self):
         counted, _ = self.counted("mix", ORIEL_TRACE=self.traces, ORIEL_TRACE_SAMPLE="100", ORIEL_TRACE_FILTER="rank=0")
         self.assertEqual(self.counts(counted, "halo")["put"], 2 * MANY)
@@ -321,7 +353,21 @@ class Selections(Case):
         found, _ = self.traced("mix", ORIEL_TRACE_LIMIT="100K")
         dropped = found["dropped_events"]
         self.assertGreater(dropped, 100_000)
-        self.assertRegex(found["verdict"]["notes"][0], rf"^{dropped:,} events \(9\d %\) were dropped, .*--trace-filter or --trace-sample")
+        [note] = found["verdict"]["notes"]
+        self.assertRegex(note, rf"^{dropped:,} events \(9\d %\) were dropped, .*--trace-filter or --trace-sample \d+ trace less")
+        sample = re.search(r"--trace-sample (\d+)", note)[1]
+        again, _ = self.traced("mix", ORIEL_TRACE_LIMIT="100K", ORIEL_TRACE_SAMPLE=sample)
+        self.assertEqual(again["dropped_events"], 0)
+
+    def test_small_files_have_lines_and_nothing_invalid(self):
+        found, _ = self.traced("mix", ORIEL_TRACE_LIMIT="64K")  # whose report has no complaints
+        self.assertGreater(len(found["sites"]), 5)
+        for site in found["sites"]:
+            self.assertRegex(site["file"] or "", r"selected\.c$")
+        self.traced("mix", ORIEL_TRACE_LIMIT="4K")
+        text = self.report()
+        self.assertNotIn("No window was created", text)
+        self.assertRegex(text, r" in window calls, .* waiting.*\n +[0-9,]+ events \((9\d|100) %\) were dropped")
 
 
 if __name__ == "__main__":

@@ -116,6 +116,11 @@ class Traces(Case):
         self.done(self.launch(4, ORIEL_STATS=statistics), 4)
         found = json.loads(self.report(statistics, self.traces, "--json").stdout)
         self.assertEqual([run["traced"] for run in found["runs"]], [False, True])
+        counted, traced = (json.loads(self.report(path, "--json").stdout)["ran_ns"] for path in (statistics, self.traces))
+        files = trace_files.read_folder(self.traces)
+        self.assertEqual(traced, max(file.end[0] for file in files) - min(file.begin_ns for file in files))
+        # both are from MPI_Init to MPI_Finalize; clocks are compared in between
+        self.assertGreaterEqual(counted, files[0].end[0] - files[0].begin_ns)
         rows = {(row["table"], row["row"]): row for row in found["windows"][0]["rows"]}
         self.assertEqual(rows["operations", "put"]["count"], [4 * ROUNDS, 4 * ROUNDS])
         for name, row in rows.items():
@@ -289,7 +294,7 @@ class Traces(Case):
             return trace_files.read_folder(self.traces)
 
         self.until_known_at_the_end(5_000_000_000_000, trace)
-        took = re.search(r"; ([0-9.]+) (\w+) from the first event to the last", self.report(self.traces).stdout)
+        took = re.search(r"; ([0-9.]+) (\w+) from MPI_Init to MPI_Finalize", self.report(self.traces).stdout)
         self.assertIn(took.group(2), ("ms", "s"))
         self.assertLess(float(took.group(1)), 1000)
 

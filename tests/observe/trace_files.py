@@ -11,6 +11,7 @@ import zlib
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HEADER_BYTES = 440
 MARKS = 128  # the first kind of marks
+ALONE = 128  # in the path of an operation: its time is only its own
 
 
 def rows(kind):
@@ -30,6 +31,7 @@ class Event:
         (self.begin_ns, self.duration_ns, self.waiting_ns, self.bytes, self.target, self.cause_rank, self.window, self.site, kind, self.path,
          cause, self.thread) = words
         self.kind = kind_name(kind)
+        self.is_alone, self.path = self.path & ALONE != 0, self.path & ~ALONE
         self.cause = CAUSES[cause] if self.waiting_ns else None
 
 
@@ -55,6 +57,7 @@ class File:
         (magic, version, header_bytes, event_bytes, self.rank, self.size, self.pid) = struct.unpack_from("<QIIIiii", content)
         assert (magic, version, header_bytes, event_bytes) == (0x0a314352544c524f, 3, HEADER_BYTES, 48)
         assert struct.unpack_from("<I", content, 436)[0] == zlib.crc32(content[:436])
+        (self.begin_ns,) = struct.unpack_from("<Q", content, 64)
         self.job, self.node = struct.unpack_from("<QQ", content, 32), struct.unpack_from("<QQ", content, 48)
         self.events, self.windows, self.clocks, self.end, self.dropped, self.sites = [], {}, [], None, 0, {}
         self.marks, self.regions, self.selection = [], {}, (1, "")

@@ -68,7 +68,13 @@ class Marks(report_page.Reports):
         epochs = [(rank, begin // MS, duration // MS) for rank, begin, duration in
                   zip(*(data["epochs"][key] for key in ("rank", "begin", "duration")))]
         self.assertEqual([epoch for epoch in epochs if epoch[0] == 0], [(0, 1, 19), (0, 20, 2), (0, 82, 9)])
-        self.assertIn("MPI_Pcontrol paused 2 of 2 ranks, for 30.0 ms of 91.0 ms on average", self.open().shown())
+        self.assertIn("2 of 2 ranks were paused by MPI_Pcontrol for 30 % of the run on average; the figures are those of the rest.", self.open().shown())
+
+    def test_shares_are_of_the_time_without_pauses(self):
+        self.report(self.traces(marked))
+        verdict, tiles = self.use('return [".tiles", "#verdict"].map(part => page.querySelector(part).innerText.replace(/\\s+/g, " "));')[::-1]
+        self.assertIn("11.4 % of 70 ms in window calls, 0 % waiting", verdict)
+        self.assertIn("11.4 % of the ranks' time in window calls 0 % waiting", tiles)
 
     def test_samples_and_filters_are_named(self):
         data = self.report(self.traces(sampled))

@@ -128,7 +128,7 @@ class Odd(report_page.Reports):
         self.assertEqual(result.returncode, 0)
         self.assertIn("rank-2.oriel", result.stderr)
         shown = self.open().shown()
-        self.assertIn("Traces of 3 of 4 ranks were read.", shown)
+        self.assertIn("The page has traces of 2 of 4 ranks.", shown)
         self.assertIn("1 rank with incomplete data", shown)
         self.assertIn("did not reach MPI_Finalize", shown)
 

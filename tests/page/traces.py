@@ -153,7 +153,7 @@ def known(folder, **changes):
             file.event(call("unlock"), at, 500, window=1, target=0)
             file.event(call("free"), 11_500_000, 20_000, window=1)
         file.event(call("free"), 11_900_000, 50_000)
-        file.close(12_000_000)
+        file.close(11_950_000)
 
 
 def busy(folder, ranks=64, events=1_200_000, windows=3):

@@ -59,6 +59,8 @@ static struct oriel_window_record record = {
 static const struct oriel_code_address call_sites[] = {{.module = "/bin/halo", .offset = 0x1234}};
 static const int32_t world_ranks[] = {0, 1, 2, 3};
 
+enum { BEGIN_NS = 500, END_NS = 5000 }; /* of the trace, on its clock */
+
 static const struct oriel_trace_selection *selection; /* of the trace that begins; NULL: all */
 
 /* Begins the trace of rank 0 of 4, with a window that has number 0. */
@@ -69,6 +71,7 @@ static inline void trace_begin(uint64_t limit_bytes)
                                                .header_bytes = sizeof header,
                                                .event_bytes = sizeof(struct oriel_trace_event),
                                                .world_size = 4,
+                                               .begin_ns = BEGIN_NS,
                                                .job = {1, 2},
                                                .node = {3, 4},
                                                .program = "halo",

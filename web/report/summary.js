@@ -1,6 +1,6 @@
 /* The head of the page: the run, missing data, and the main figures. */
 import {make} from "./dom.js";
-import {added, calls, data, windows} from "./model.js";
+import {added, data, windows} from "./model.js";
 import * as units from "./units.js";
 import {verdict} from "./verdict.js";
 
@@ -46,7 +46,10 @@ const limitations = () => {
     const run = data.run,
         notes = [];
     if (run.traced < run.ranks)
-        notes.push(`Traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")} were read.`);
+        notes.push(
+            `The page has traces of ${units.count(run.traced)} of ${units.plural(run.ranks, "rank")}` +
+                `${run.filter ? ` (filter ${run.filter})` : ""}.`,
+        );
     if (run.dropped)
         notes.push(
             `${units.plural(run.dropped, "event")} were dropped during the run, in addition to the ` +
@@ -89,22 +92,18 @@ const tiles = () => {
     const list = [],
         run = data.run,
         findings = data.check && data.check.findings;
-    if (run && windows.length) {
+    if (run && data.verdict && windows.length) {
         const operations = added("operations"),
-            called = calls(),
             sum = (rows, i) => rows.reduce((all, row) => all + row[i], 0);
-        const whole = run.last_ns * run.traced,
-            inside = sum(operations, 2) + sum(called, 1),
-            waiting = sum(
-                added("causes", w => w.causes.map(ns => [ns])),
-                0,
-            );
+        /* as the verdict has them, of the time without pauses */
+        const {ranks_ns: whole, calls_ns: inside, waiting_ns: waiting} = data.verdict,
+            share = ns => units.percent(whole ? ns / whole : 0);
         list.push(
             tile(units.count(sum(operations, 0)), "operations"),
             tile(units.size(sum(operations, 1)), "of data"),
             tile(units.count(run.windows), run.windows === 1 ? "window" : "windows"),
-            tile(units.percent(inside / whole), "of the ranks' time in window calls"),
-            tile(units.percent(waiting / whole), "waiting for other ranks", waiting > 0.1 * whole ? "bad" : ""),
+            tile(share(inside), "of the ranks' time in window calls"),
+            tile(share(waiting), "waiting for other ranks", waiting > 0.1 * whole ? "bad" : ""),
         );
     }
     if (findings)

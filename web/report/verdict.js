@@ -14,7 +14,7 @@ const sentence = ({cost_ns, problem, remedy}, whole) =>
     );
 
 export const verdict = () => {
-    if (!data.verdict || !windows.length) return null;
+    if (!data.verdict || (!windows.length && !data.verdict.notes.length)) return null;
     const {ranks_ns: whole, calls_ns: inside, waiting_ns: waiting, notes, diagnoses} = data.verdict,
         left = diagnoses.length - SHOWN;
     return make(

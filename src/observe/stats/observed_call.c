@@ -49,6 +49,12 @@ static void count_times(const struct oriel_observed_call *call, uint64_t time_ns
     oriel_count_most(&call->site->longest_ns, waiting_ns);
 }
 
+/* Of a call that may return at once. */
+static bool was_interrupted(uint64_t working_ns, uint64_t bytes)
+{
+    return working_ns >= ORIEL_CALL_AT_ONCE_NS + bytes;
+}
+
 /* How many calls the working time of one stands for. */
 static uint64_t calls_represented(const struct oriel_observed_call *call, bool is_sampled,
                                   uint64_t working_ns, uint64_t bytes)
@@ -59,7 +65,16 @@ static uint64_t calls_represented(const struct oriel_observed_call *call, bool i
         return 1;
     if ((call->timed & ORIEL_TIMED_DUE) == 0)
         return 0;
-    return working_ns < ORIEL_CALL_AT_ONCE_NS + bytes ? ORIEL_CALL_SAMPLE : 1;
+    return was_interrupted(working_ns, bytes) ? 1 : ORIEL_CALL_SAMPLE;
+}
+
+static void trace_times(const struct oriel_observed_call *call, bool is_sampled, int32_t target,
+                        uint8_t path, uint64_t bytes, uint64_t working_ns, uint64_t waiting_ns)
+{
+    bool is_alone = is_sampled && was_interrupted(working_ns, bytes) && oriel_traced_sample > 1 &&
+                    call->site->kind < ORIEL_TRACE_CALL;
+    oriel_traced_add(call, working_ns + waiting_ns, target,
+                     is_alone ? path | ORIEL_TRACE_ALONE : path, bytes);
 }
 
 void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_sampled,
@@ -73,7 +88,7 @@ void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_s
                 working_ns * calls_represented(call, is_sampled, working_ns, bytes) + waiting_ns,
                 waiting_ns);
     if ((call->timed & ORIEL_TIMED_TRACED) != 0)
-        oriel_traced_add(call, took_ns, target, path, bytes);
+        trace_times(call, is_sampled, target, path, bytes, working_ns, waiting_ns);
 }
 
 bool oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t time_ns)

@@ -5,9 +5,9 @@
  * call site, one in ORIEL_CALL_SAMPLE is timed, and its time counts for all of them. Their waiting
  * time is known for each (wait_observer.c) and counts in full. The clock's own time is subtracted.
  * A call of ORIEL_CALL_AT_ONCE_NS or more, and a nanosecond for each byte, was interrupted, and
- * counts once. Traced calls are always timed. If all operations of a site are traced, each counts
- * for itself; if they are sampled, their times do not count, except for those timed anyway. Private
- * to observe/. */
+ * counts once, which a trace of samples says (ORIEL_TRACE_ALONE). Traced calls are always timed. If
+ * all operations of a site are traced, each counts for itself; if they are sampled, their times do
+ * not count, except for those timed anyway. Private to observe/. */
 #ifndef ORIEL_OBSERVE_STATS_OBSERVED_CALL_H
 #define ORIEL_OBSERVE_STATS_OBSERVED_CALL_H
 

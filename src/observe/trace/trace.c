@@ -130,7 +130,7 @@ void oriel_trace_start(int32_t world_rank, int32_t world_size)
 }
 
 /* An untraced rank may still have to answer for its node's clock. */
-void oriel_trace_stop(void)
+void oriel_trace_stop(uint64_t end_ns)
 {
     bool was_tracing = oriel_tracing;
     oriel_tracing = false;
@@ -138,5 +138,5 @@ void oriel_trace_stop(void)
         return;
     bool is_known = oriel_trace_clocks_end(&last_clock);
     if (was_tracing)
-        oriel_trace_writer_end(is_known ? &last_clock : NULL);
+        oriel_trace_writer_end(is_known ? &last_clock : NULL, end_ns);
 }

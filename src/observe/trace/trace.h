@@ -28,7 +28,8 @@ void oriel_trace_add(const struct oriel_trace_event *event);
  * disk. Returns at once if this process is not traced. */
 void oriel_trace_flush(void);
 
-/* In MPI_Finalize: compares the clocks again, empties all rings, writes the last block. */
-void oriel_trace_stop(void);
+/* In MPI_Finalize, which the program reached at end_ns: compares the clocks again, empties all
+ * rings, writes the last block. */
+void oriel_trace_stop(uint64_t end_ns);
 
 #endif

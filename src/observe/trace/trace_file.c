@@ -1,6 +1,6 @@
 /* Appends blocks, each whole: a block that the disk accepts only in part is cut off again, so the
  * file is always readable to its end. Its size is bounded by ORIEL_TRACE_LIMIT; below that there is
- * always room for the end. */
+ * always room for the end, and for the lines of the call sites that have been described. */
 #include "observe/trace/trace_file.h"
 
 #include "base/crc32.h"
@@ -14,7 +14,8 @@
 
 enum {
     END_BYTES = 2 * sizeof(struct oriel_trace_block) + sizeof(struct oriel_trace_clock) +
-                sizeof(struct oriel_trace_end)
+                sizeof(struct oriel_trace_end),
+    SITE_BYTES = sizeof(struct oriel_trace_block) + sizeof(struct oriel_trace_site)
 };
 
 static struct {
@@ -27,6 +28,9 @@ static struct {
     uint64_t last_count; /* of its events */
     uint64_t written;    /* events in the file */
     uint64_t dropped;    /* for lack of room in the file */
+    uint64_t sites;      /* described call sites */
+    uint64_t sites_kept; /* for which there is room for another description */
+    bool is_full;        /* there was no room for a description that events need */
     int refusal;         /* 0, or why the disk refused a write; nothing is written after it */
     bool warned;         /* of it */
 } file = {.fd = -1};
@@ -142,15 +146,36 @@ bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size
                              const void *second, size_t second_bytes, uint64_t dropped)
 {
     const struct iovec pieces[2] = {iovec_of(first, first_bytes), iovec_of(second, second_bytes)};
-    return file.refusal == 0 && file.limit_bytes > END_BYTES &&
-           block_append(type, pieces, dropped, file.limit_bytes - END_BYTES);
+    uint64_t kept_bytes = END_BYTES + file.sites_kept * SITE_BYTES;
+    bool is_written = file.refusal == 0 && !file.is_full && file.limit_bytes > kept_bytes &&
+                      block_append(type, pieces, dropped, file.limit_bytes - kept_bytes);
+    file.is_full |= !is_written;
+    return is_written;
+}
+
+void oriel_trace_file_site(const struct oriel_trace_site *site, bool is_again, uint64_t dropped)
+{
+    const struct iovec pieces[2] = {iovec_of(site, sizeof *site), iovec_of(NULL, 0)};
+    uint64_t kept_bytes = END_BYTES + file.sites_kept * SITE_BYTES;
+    if (file.refusal != 0)
+        return;
+    if (is_again && site->number <= file.sites) {
+        file.sites_kept--;
+        (void)block_append(ORIEL_BLOCK_SITE, pieces, dropped, file.limit_bytes - END_BYTES);
+    } else if (2 * SITE_BYTES * (file.sites + 1) <= file.limit_bytes / 2 &&
+               file.position + 2 * SITE_BYTES + kept_bytes <= file.limit_bytes &&
+               block_append(ORIEL_BLOCK_SITE, pieces, dropped, file.limit_bytes - END_BYTES)) {
+        file.sites++;
+        file.sites_kept += !is_again;
+    }
 }
 
 /* The number of these events that fit below the limit. */
 static size_t events_that_fit(size_t count)
 {
-    uint64_t needed = file.position + sizeof(struct oriel_trace_block) + END_BYTES;
-    uint64_t most = file.limit_bytes > needed
+    uint64_t needed =
+        file.position + sizeof(struct oriel_trace_block) + END_BYTES + file.sites_kept * SITE_BYTES;
+    uint64_t most = file.limit_bytes > needed && !file.is_full
                         ? (file.limit_bytes - needed) / sizeof(struct oriel_trace_event)
                         : 0;
     return count < most ? count : (size_t)most;

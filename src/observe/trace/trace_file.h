@@ -22,9 +22,14 @@ bool oriel_trace_file_head(struct oriel_trace_header *header);
 void oriel_trace_file_warn(void);
 
 /* Appends a block in two pieces, of which the second may be empty, if there is room below the limit
- * and on the disk. After the disk has refused once, nothing is written. dropped: by the rings. */
+ * and on the disk. Events may need it: after it has found no room, or the disk has refused once, no
+ * events are written. dropped: by the rings. */
 bool oriel_trace_file_append(enum oriel_block_type type, const void *first, size_t first_bytes,
                              const void *second, size_t second_bytes, uint64_t dropped);
+
+/* Appends the description of a call site, and keeps room for another one at the end (is_again).
+ * Descriptions fill at most half of a file: events of further call sites have none. */
+void oriel_trace_file_site(const struct oriel_trace_site *site, bool is_again, uint64_t dropped);
 
 /* Appends events; they count as dropped if there is no room. */
 void oriel_trace_file_events(const struct oriel_trace_event *events, size_t count,

@@ -21,18 +21,21 @@ void oriel_trace_sites_set(const struct oriel_code_address *places, uint32_t cou
         ;
 }
 
-void oriel_trace_sites_empty(void (*take)(const struct oriel_trace_site *site))
+void oriel_trace_sites_empty(void (*take)(const struct oriel_trace_site *site, bool is_again))
 {
     static const struct oriel_code_address *taken_of;
     static uint32_t taken;
+    static bool is_again;
     uint32_t count = oriel_load_acquire(&places_count);
     const struct oriel_code_address *places =
         atomic_load_explicit(&places_set, memory_order_acquire);
-    if (places != taken_of)
+    if (places != taken_of) {
+        is_again = taken_of != NULL;
         taken = 0;
+    }
     taken_of = places;
     for (; places != NULL && taken < count; taken++) {
         struct oriel_trace_site site = {.number = taken + 1, .place = places[taken]};
-        take(&site);
+        take(&site, is_again);
     }
 }

@@ -39,6 +39,7 @@ static struct {
     struct oriel_trace_header *header; /* NULL: tracing does not begin */
     const struct oriel_trace_selection *selection;
     const struct oriel_trace_clock *clock;
+    uint64_t end_ns;
     bool begun;
     _Atomic bool ends;
     _Atomic uint32_t flushes_wanted;
@@ -76,9 +77,9 @@ static void write_window(const struct oriel_trace_window *window, size_t count)
                                   count * sizeof window->world_ranks[0], writer.dropped);
 }
 
-static void write_site(const struct oriel_trace_site *site)
+static void write_site(const struct oriel_trace_site *site, bool is_again)
 {
-    (void)oriel_trace_file_append(ORIEL_BLOCK_SITE, site, sizeof *site, NULL, 0, writer.dropped);
+    oriel_trace_file_site(site, is_again, writer.dropped);
 }
 
 static void write_region(const struct oriel_trace_region *region)
@@ -146,7 +147,7 @@ static void *writer_run(void *unused)
     }
     if (writer.begun) {
         writer_flush();
-        oriel_trace_file_end(writer.clock, oriel_now_ns(), writer.dropped);
+        oriel_trace_file_end(writer.clock, writer.end_ns, writer.dropped);
         oriel_trace_file_warn();
     }
     oriel_trace_file_close();
@@ -230,11 +231,12 @@ void oriel_trace_flush(void)
         nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }
 
-void oriel_trace_writer_end(const struct oriel_trace_clock *clock)
+void oriel_trace_writer_end(const struct oriel_trace_clock *clock, uint64_t end_ns)
 {
     struct timespec until;
     oriel_tracing = false;
     writer.clock = clock;
+    writer.end_ns = end_ns;
     atomic_store_explicit(&writer.ends, true, memory_order_release);
     ring_bell();
     clock_gettime(CLOCK_REALTIME, &until);

@@ -19,8 +19,8 @@ bool oriel_trace_writer_begin(struct oriel_trace_header *header,
                               const struct oriel_trace_selection *selection,
                               const struct oriel_trace_clock *clock);
 
-/* Writes everything in the rings, the last clock (NULL: none) and the end. Waits at most some
- * seconds for the disk. */
-void oriel_trace_writer_end(const struct oriel_trace_clock *clock);
+/* Writes everything in the rings, the last clock (NULL: none) and the end, with that time. Waits at
+ * most some seconds for the disk. */
+void oriel_trace_writer_end(const struct oriel_trace_clock *clock, uint64_t end_ns);
 
 #endif

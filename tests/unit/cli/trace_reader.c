@@ -19,7 +19,7 @@ static void write_small(void)
     trace_begin(1 << 20);
     for (uint64_t i = 0; i < PUTS; i++)
         add_put(i);
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
 }
 
 static int make_complete(void **state)
@@ -60,6 +60,7 @@ static uint64_t read_bytes(const unsigned char *bytes, size_t len_bytes,
     oriel_trace_parsed_free(&(struct oriel_trace_parsed){.windows = out->windows,
                                                          .windows_count = out->windows_count,
                                                          .places = out->places,
+                                                         .pauses = out->pauses,
                                                          .regions = out->regions});
     return seen;
 }
@@ -71,8 +72,8 @@ static void complete_trace_has_no_warning(void **state)
     assert_int_equal(read_bytes(whole, whole_bytes, &parsed), PUTS);
     assert_string_equal(parsed.problem, "");
     assert_true(parsed.ended);
-    assert_int_equal(parsed.first_ns, 1000);
-    assert_int_equal(parsed.last_ns, 1000 + (PUTS - 1) * 100 + 50);
+    assert_int_equal(parsed.begin_ns, BEGIN_NS);
+    assert_int_equal(parsed.end_ns, END_NS);
 }
 
 /* Truncated anywhere: the events before are read, and the truncation is reported unless a block
@@ -89,6 +90,8 @@ static void cut_anywhere(void **state)
         before = events;
         quiet += parsed.problem[0] == '\0';
         assert_false(parsed.ended);
+        if (len > sizeof parsed.header && events == PUTS)
+            assert_int_equal(parsed.end_ns, 1000 + (PUTS - 1) * 100 + 50);
     }
     assert_int_equal(before, PUTS);
     /* after the header, the clock, the call site, the window, the events */
@@ -182,6 +185,7 @@ static void impossible_events_are_left_out(void **state)
     EXPECT_ODD(set(bytes, ORIEL_BLOCK_END, offsetof(struct oriel_trace_end, events),
                    &(uint64_t){PUTS + 1}, 8),
                PUTS);
+    EXPECT_ODD(set(bytes, ORIEL_BLOCK_END, 0, &(uint64_t){UINT64_MAX}, 8), PUTS);
     EXPECT_ODD(set(bytes, ORIEL_BLOCK_CLOCK, 0, &(uint64_t){UINT64_MAX}, 8), PUTS);
 }
 
@@ -199,7 +203,7 @@ static void marks_are_no_events(void **state)
     assert_string_equal(parsed.problem, "");
     assert_int_equal(parsed.marks, 1);
     assert_int_equal(parsed.paused_ns, 50);
-    assert_int_equal(parsed.first_ns, 1000);
+    assert_int_equal(parsed.begin_ns, BEGIN_NS);
 }
 
 static void impossible_marks_are_left_out(void **state)
@@ -211,6 +215,22 @@ static void impossible_marks_are_left_out(void **state)
         PUTS - 1);
     EXPECT_ODD((SET_EVENT(kind, ORIEL_MARK_REGION), SET_EVENT(cause_rank, 0), SET_EVENT(site, 0)),
                PUTS - 1); /* a region without a name */
+}
+
+static void pauses_are_parts_of_other_times(void **state)
+{
+    struct oriel_trace_pause pauses[] = {{100, 50, 0}, {200, 10, 50}};
+    const struct oriel_trace_parsed parsed = {.pauses = pauses, .pauses_count = 2};
+    (void)state;
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 0, 100), 0);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 0, 120), 20);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 110, 20), 20);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 120, 85), 35);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 90, 200), 60);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 150, 50), 0);
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 300, 50), 0);
+    pauses[1] = (struct oriel_trace_pause){101, 1000, 50}; /* of a forged file */
+    assert_int_equal(oriel_trace_paused_ns(&parsed, 90, 100), 100);
 }
 
 /* --- headers --- */
@@ -389,6 +409,7 @@ int main(void)
         TEST(impossible_events_are_left_out),
         TEST(marks_are_no_events),
         TEST(impossible_marks_are_left_out),
+        TEST(pauses_are_parts_of_other_times),
         TEST(other_files_are_refused),
         TEST(texts_are_clean),
         TEST(clocks_are_aligned),

@@ -329,8 +329,14 @@ static void pauses_are_not_part_of_the_run(void **state)
     assert_int_equal(verdict.ran_ns, 400 * MS);
     assert_int_equal(verdict.notes_count, 1);
     assert_string_equal(verdict.notes[0],
-                        "MPI_Pcontrol paused 3 of 4 ranks, for 800 ms of 1.00 s on average: all "
-                        "figures are those of the rest");
+                        "3 of 4 ranks were paused by MPI_Pcontrol for 80 % of the run on average; "
+                        "the figures are those of the rest");
+    has_reported[0] = ORIEL_REPORTED_NOTHING;
+    job.paused_ranks = 1;
+    job.paused_ns = 300 * MS;
+    judge();
+    assert_string_equal(verdict.notes[0], "1 of 3 ranks was paused by MPI_Pcontrol for 30 % of the "
+                                          "run; the figures are those of the rest");
     job.paused_ns = 9000 * MS; /* of a damaged file */
     judge();
     assert_int_equal(verdict.all_ns, 0);
@@ -341,19 +347,28 @@ static void a_selection_is_named(void **state)
     (void)state;
     job.filter = "rank=0-1;call=put";
     job.sample = 1000;
+    has_reported[2] = has_reported[3] = ORIEL_REPORTED_NOTHING;
     job.events = 900;
     job.dropped = 100;
     judge();
     assert_int_equal(verdict.notes_count, 3);
     assert_string_equal(verdict.notes[0],
-                        "Only calls that --trace-filter \"rank=0-1;call=put\" selects were traced");
+                        "Only calls that --trace-filter \"rank=0-1;call=put\" selects were traced, "
+                        "on 2 of 4 ranks");
     assert_string_equal(verdict.notes[1],
                         "One in 1,000 operations was traced (--trace-sample): counts, bytes and "
                         "times of operations are estimates");
     assert_string_equal(verdict.notes[2],
                         "100 events (10 %) were dropped, because the disk was too slow or "
                         "ORIEL_TRACE_LIMIT was reached, and are in no figure: --trace-filter or "
-                        "--trace-sample 10 trace less");
+                        "--trace-sample 10000 trace less");
+    job.sample = 1;
+    job.dropped = 50 * 900;
+    judge();
+    assert_non_null(strstr(verdict.notes[1], "--trace-sample 200 trace less"));
+    job.dropped = 49 * 900;
+    judge();
+    assert_non_null(strstr(verdict.notes[1], "--trace-sample 100 trace less"));
 }
 
 /* Without the calls that complete them, nothing is known about tiny operations. */

@@ -103,7 +103,7 @@ static void three_threads(void)
         EXPECT(pthread_create(&threads[i], NULL, add_some, &all) == 0);
     for (int i = 0; i < THREADS; i++)
         EXPECT(pthread_join(threads[i], NULL) == 0);
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
     add_put(0); /* too late: it is dropped */
 }
 
@@ -134,7 +134,7 @@ static void thousand_threads(void)
         EXPECT(pthread_create(&thread, NULL, add_one, NULL) == 0);
         EXPECT(pthread_join(thread, NULL) == 0);
     }
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
 }
 
 static bool has_few_threads(const struct oriel_trace_record *event, void *context)
@@ -163,7 +163,7 @@ static void flood(void)
     trace_begin(1000 * MIB);
     for (uint64_t i = 0; i < 1000000; i++)
         add_put(i);
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
 }
 
 static void events_without_room_are_counted(void **state)
@@ -202,7 +202,7 @@ static void slowly_to_limit(void)
         if (i % 500 == 0)
             usleep(60000);
     }
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
 }
 
 static void disk_is_bounded(void **state)
@@ -229,7 +229,7 @@ static void on_full_disk(void)
         if (i % 500 == 0)
             usleep(60000);
     }
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
 }
 
 static void full_disk_is_reported_once(void **state)
@@ -265,7 +265,7 @@ static void add_in_child_too(void)
     }
     int status = 0;
     EXPECT(waitpid(child, &status, 0) == child && status == 0);
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
 }
 
 static void children_do_not_write(void **state)
@@ -313,7 +313,7 @@ static void close_all(void)
         (void)close(fd);
     int other = open("/dev/null", O_RDWR);
     add_put(2);
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
     EXPECT(write(other, "x", 1) == 1);
 }
 
@@ -331,7 +331,7 @@ static void write_small(void)
 {
     trace_begin(MIB);
     add_put(1);
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
 }
 
 static void earlier_run_is_replaced(void **state)
@@ -355,7 +355,7 @@ static void find_lines_at_the_end(void)
     for (uint64_t i = 0; i < SOME; i++)
         add_put(i);
     oriel_trace_sites_set(lines, 1);
-    oriel_trace_writer_end(NULL);
+    oriel_trace_writer_end(NULL, END_NS);
 }
 
 static void the_last_description_of_a_call_site_counts(void **state)
