@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "cli/counters.h"
+#include "cli/figures.h"
 #include "cli/hosts.h"
 #include "cli/verdict.h"
 
-enum { TEXT = 32, WINDOWS_SHOWN = 50, SITES_SHOWN = 20, RANKS_SHOWN = 5 };
+enum { TEXT = 32, SITES_SHOWN = 20, RANKS_SHOWN = 5 };
 
 static const char *scaled(uint64_t number, double step, const char *const units[], char out[TEXT])
 {
@@ -273,6 +274,7 @@ static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_r
 
 void oriel_statistics_print(const struct oriel_job_sum *job, int width, FILE *out)
 {
+    char text[TEXT];
     const char *slash = strrchr(job->head->program, '/');
     const bool is_abi = strcmp(job->head->host, "abi") == 0; /* of which MPI? */
     fprintf(out, "oriel: statistics of %s, %d rank%s on %s%s%s\n",
@@ -286,11 +288,11 @@ void oriel_statistics_print(const struct oriel_job_sum *job, int width, FILE *ou
                 "\n");
     if (job->windows_count > 0 || job->paused_ns > 0)
         oriel_verdict_print(job, width, out);
-    for (size_t i = 0; i < job->windows_count && i < WINDOWS_SHOWN; i++)
+    for (size_t i = 0; i < job->windows_count && i < ORIEL_WINDOWS_SHOWN; i++)
         print_window(out, job, i + 1);
-    if (job->windows_count > WINDOWS_SHOWN)
-        fprintf(out, "oriel: %zu more windows; ORIEL_STATS=FILE.json has all\n",
-                job->windows_count - WINDOWS_SHOWN);
+    if (job->windows_count > ORIEL_WINDOWS_SHOWN)
+        fprintf(out, "and %s more windows; --stats=FILE.json has all\n",
+                oriel_count_text(text, job->windows_count - ORIEL_WINDOWS_SHOWN));
     oriel_region_sums_print(&job->regions, out);
     print_sites(out, job);
     if (job->windows_count == 0)

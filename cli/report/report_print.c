@@ -317,6 +317,7 @@ static void print_sites(const struct oriel_site_sums *sites, FILE *out)
 
 void oriel_report_print(const struct oriel_reported_run *run, int width, FILE *out)
 {
+    char text[TEXT];
     const struct oriel_traces *traces = run->traces;
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
@@ -325,13 +326,16 @@ void oriel_report_print(const struct oriel_reported_run *run, int width, FILE *o
         fprintf(out, "No window was created.\n");
     else
         oriel_verdict_print(&run->sum, width, out);
-    for (uint32_t i = 0; i < traces->windows_count; i++) {
+    for (uint32_t i = 0; i < traces->windows_count && i < ORIEL_WINDOWS_SHOWN; i++) {
         print_window_head(traces, i, out);
         print_operations(&sums[i], &traces->windows[i], traces->sample > 1, out);
         print_calls(&sums[i], out);
         print_causes(traces, i, &sums[i], out);
         print_busiest(traces, i, &sums[i], out);
     }
+    if (traces->windows_count > ORIEL_WINDOWS_SHOWN)
+        fprintf(out, "\nand %s more windows; --json has all\n",
+                oriel_count_text(text, traces->windows_count - ORIEL_WINDOWS_SHOWN));
     if (run->sum.regions.count > 0)
         fputc('\n', out);
     oriel_region_sums_print(&run->sum.regions, out);
