@@ -135,7 +135,8 @@ static void print_single_window(const struct oriel_compared_window *window, FILE
     print_window_name(window, out);
     if (window->windows[side] > 1)
         fprintf(out, ", %s times", oriel_count_text(text, window->windows[side]));
-    fprintf(out, "\n  %s operations", amount_text(text, amounts[ORIEL_COUNT], ORIEL_COUNT));
+    amount_text(text, amounts[ORIEL_COUNT], ORIEL_COUNT);
+    fprintf(out, "\n  %s operation%s", text, strcmp(text, "1") == 0 ? "" : "s");
     fprintf(out, ", %s moved", amount_text(text, amounts[ORIEL_BYTES], ORIEL_BYTES));
     fprintf(out, ", %s", amount_text(text, amounts[ORIEL_TIME_NS], ORIEL_TIME_NS));
     fprintf(out, " in calls, %s waiting\n",
