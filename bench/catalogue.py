@@ -301,7 +301,7 @@ def title(cell):
     if cell.bytes and (len(pattern.sizes) > 1 or pattern.group == "datatype"):
         text += ", " + human_bytes(cell.bytes)
     if pattern.flights == [1, FLIGHT]:
-        text += ", flush" if cell.in_flight == 1 else ", %d before a flush" % cell.in_flight
+        text += ", flush" if cell.in_flight == 1 else ", %d in flight" % cell.in_flight
     if len(pattern.ranks) > 1:
         text += ", %d ranks" % cell.ranks
     return text

@@ -10,7 +10,7 @@
 #include "cli/json.h"
 #include "cli/trace_text.h"
 
-enum { REGIONS_SHOWN = 20 };
+enum { REGIONS_SHOWN = 20, FIGURES = 67 /* columns */ };
 
 void oriel_region_sums_open(struct oriel_region_sums *sums)
 {
@@ -71,22 +71,27 @@ const char *oriel_region_title(const char *name)
     return name[0] == '\0' ? "other regions" : name;
 }
 
-void oriel_region_sums_print(const struct oriel_region_sums *sums, FILE *out)
+void oriel_region_sums_print(const struct oriel_region_sums *sums, int width, FILE *out)
 {
     char time[ORIEL_FIGURE], calls[ORIEL_FIGURE], waiting[ORIEL_FIGURE], count[ORIEL_FIGURE];
     char operations[ORIEL_FIGURE], bytes[ORIEL_FIGURE];
+    bool fits = true;
+    for (size_t i = 0; i < sums->count && i < REGIONS_SHOWN; i++)
+        fits =
+            fits && FIGURES + 2 + strlen(oriel_region_title(sums->list[i].name)) <= (size_t)width;
     if (sums->count > 0)
-        fprintf(out, "regions\n  %10s %10s %10s %12s %12s %10s\n", "time", "in calls", "waiting",
+        fprintf(out, "regions\n  %9s %9s %9s %11s %11s %9s\n", "time", "in calls", "waiting",
                 "count", "operations", "moved");
     for (size_t i = 0; i < sums->count && i < REGIONS_SHOWN; i++) {
         const struct oriel_region_sum *sum = &sums->list[i];
-        fprintf(out, "  %10s %10s %10s %12s %12s %10s  %s\n", oriel_time_text(time, sum->time_ns),
+        fprintf(out, "  %9s %9s %9s %11s %11s %9s%s%s\n", oriel_time_text(time, sum->time_ns),
                 oriel_time_text(calls, sum->calls_ns), oriel_time_text(waiting, sum->waiting_ns),
                 oriel_count_text(count, sum->count), oriel_count_text(operations, sum->operations),
-                oriel_bytes_text(bytes, sum->bytes), oriel_region_title(sum->name));
+                oriel_bytes_text(bytes, sum->bytes), fits ? "  " : "\n        ",
+                oriel_region_title(sum->name));
     }
     if (sums->count > REGIONS_SHOWN)
-        fprintf(out, "  and %zu more\n", sums->count - REGIONS_SHOWN);
+        fprintf(out, "  and %s more\n", oriel_count_text(count, sums->count - REGIONS_SHOWN));
 }
 
 static json_t *region_number(uint64_t number)

@@ -35,8 +35,9 @@ void oriel_region_sums_close(struct oriel_region_sums *sums);
 /* "other regions" for the name "". */
 const char *oriel_region_title(const char *name);
 
-/* Prints a table, if there is any region. */
-void oriel_region_sums_print(const struct oriel_region_sums *sums, FILE *out);
+/* Prints a table, if there is any region. The names are at the end of the lines, or in lines of
+ * their own where that exceeds width. */
+void oriel_region_sums_print(const struct oriel_region_sums *sums, int width, FILE *out);
 
 json_t *oriel_region_sums_json(const struct oriel_region_sums *sums);
 

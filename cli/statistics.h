@@ -14,7 +14,8 @@
 #include "cli/site_sums.h"
 #include "observe/stats/merged_records.h"
 
-enum { ORIEL_PAIRS_SHOWN = 5 };
+/* WINDOWS: in texts, which then name the number of the others. */
+enum { ORIEL_PAIRS_SHOWN = 5, ORIEL_WINDOWS_SHOWN = 50 };
 
 struct oriel_sum {
     uint64_t count;

@@ -6,17 +6,28 @@
 
 #include "cli/cli.h"
 
-static int compare_titles(const struct oriel_window_sum *a, const struct oriel_window_sum *b)
+static const char *site_of(const struct oriel_window_groups *groups, uint32_t window)
 {
-    int order = strcmp(a->site, b->site);
-    return order != 0 ? order : strcmp(a->name, b->name);
+    const struct oriel_window_sum *sum = &groups->job->windows[window];
+    return sum->shared_by != 0 ? groups->shared_site : sum->site;
+}
+
+static const char *name_of(const struct oriel_window_groups *groups, uint32_t window)
+{
+    const struct oriel_window_sum *sum = &groups->job->windows[window];
+    return sum->shared_by != 0 ? groups->shared_name : sum->name;
+}
+
+static int compare_titles(const struct oriel_window_groups *groups, uint32_t a, uint32_t b)
+{
+    int order = strcmp(site_of(groups, a), site_of(groups, b));
+    return order != 0 ? order : strcmp(name_of(groups, a), name_of(groups, b));
 }
 
 static int compare_windows_by_title(const void *left, const void *right, void *context)
 {
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    const struct oriel_window_sum *windows = context;
-    int order = compare_titles(&windows[a], &windows[b]);
+    int order = compare_titles(context, a, b);
     return order != 0 ? order : (a > b) - (a < b);
 }
 
@@ -71,6 +82,42 @@ static void group_window_add(struct oriel_window_group *group,
     members_add(group, window, ranks);
 }
 
+static bool may_have_created_shared(const struct oriel_job_sum *job,
+                                    const struct oriel_site_sum *site)
+{
+    return site->kind == ORIEL_TRACE_CALL + ORIEL_CALL_OF_create &&
+           (site->window == ORIEL_WINDOWS_SEVERAL || job->windows[site->window].shared_by != 0);
+}
+
+/* The name of all windows of the line that created the shared ones; "" if they have several. */
+static const char *shared_name_find(const struct oriel_window_groups *groups)
+{
+    const char *name = NULL;
+    for (size_t i = 0; i < groups->job->windows_count; i++) {
+        const struct oriel_window_sum *window = &groups->job->windows[i];
+        if (window->shared_by != 0 || strcmp(window->site, groups->shared_site) != 0)
+            continue;
+        if (name != NULL && strcmp(name, window->name) != 0)
+            return "";
+        name = window->name;
+    }
+    return name != NULL ? name : "";
+}
+
+/* Finds the line if only one can have created the windows that share one sum. */
+static void shared_site_find(struct oriel_window_groups *groups)
+{
+    const struct oriel_site_sums *sites = &groups->job->sites;
+    unsigned found = 0;
+    for (size_t i = 0; i < sites->count; i++)
+        if (may_have_created_shared(groups->job, &sites->list[i]) && found++ == 0 &&
+            sites->list[i].place != ORIEL_PLACE_OTHERS)
+            oriel_site_sums_text(sites, &sites->list[i], groups->shared_site);
+    if (found != 1)
+        groups->shared_site[0] = '\0';
+    groups->shared_name = groups->shared_site[0] != '\0' ? shared_name_find(groups) : "";
+}
+
 void oriel_window_groups_open(const struct oriel_job_sum *job, struct oriel_window_groups *out)
 {
     size_t count = job->windows_count;
@@ -82,10 +129,10 @@ void oriel_window_groups_open(const struct oriel_job_sum *job, struct oriel_wind
         .now.caused_ns = oriel_alloc(((size_t)job->head->ranks + 1) * sizeof *out->now.caused_ns)};
     for (uint32_t i = 0; i < count; i++)
         out->order[i] = i;
-    qsort_r(out->order, count, sizeof *out->order, compare_windows_by_title, job->windows);
+    shared_site_find(out);
+    qsort_r(out->order, count, sizeof *out->order, compare_windows_by_title, out);
     for (size_t i = 0; i < count; i++) {
-        number += i > 0 && compare_titles(&job->windows[out->order[i - 1]],
-                                          &job->windows[out->order[i]]) != 0;
+        number += i > 0 && compare_titles(out, out->order[i - 1], out->order[i]) != 0;
         out->of_window[out->order[i]] = number;
     }
 }

@@ -1,5 +1,6 @@
 /* A group: the windows with one name that one line created. Diagnoses see their sum, since a
- * program may create a window in a loop. */
+ * program may create a window in a loop. Windows that share one sum are a group of their own,
+ * unless only one line can have created them. */
 #ifndef ORIEL_CLI_VERDICT_GROUP_H
 #define ORIEL_CLI_VERDICT_GROUP_H
 
@@ -25,6 +26,9 @@ struct oriel_window_groups {
     uint32_t *order;     /* of the windows: those of a group follow each other */
     uint32_t *of_window; /* by window: the number of its group */
     size_t next;         /* in order */
+    /* of windows that share one sum; "": unknown */
+    char shared_site[ORIEL_CODE_ADDRESS_TEXT];
+    const char *shared_name; /* of those; "": none, or several */
     struct oriel_window_group now;
 };
 

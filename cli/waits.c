@@ -152,19 +152,20 @@ static void ranks_print_titled(const int32_t *ranks, size_t count, FILE *out)
 
 /* Prints the ranks that it waits for, phrased for the call. */
 static void waited_ranks_print(const struct oriel_wait_seen *wait, const int32_t *ranks,
-                               size_t count, FILE *out)
+                               size_t count, bool is_short, FILE *out)
 {
     static const char *const before[ORIEL_WAITING_COUNT] = {
         [ORIEL_WAITING_POST] = "the post of ",
         [ORIEL_WAITING_UPDATE] = "the update of ",
         [ORIEL_WAITING_NODE] = "an answer from ",
         [ORIEL_WAITING_AGENT] = "the agent of "};
-    if (wait->what == ORIEL_WAITING_LOCK)
+    bool has_others = count > 0 || wait->others > 0;
+    if (wait->what == ORIEL_WAITING_LOCK && !(is_short && has_others))
         fprintf(out, " for the lock on rank %d",
                 (int)(wait->world_rank >= 0 ? wait->world_rank : wait->rank));
-    if (count == 0 && wait->others == 0)
+    if (!has_others)
         return;
-    fputs(wait->what == ORIEL_WAITING_LOCK ? ", held by " : " for ", out);
+    fputs(wait->what == ORIEL_WAITING_LOCK && !is_short ? ", held by " : " for ", out);
     fputs(before[wait->what] != NULL ? before[wait->what] : "", out);
     if (count > 0)
         ranks_print_titled(ranks, count, out);
@@ -189,7 +190,7 @@ static void duration_print(uint64_t ns, FILE *out)
         fprintf(out, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
 }
 
-void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, FILE *out)
+void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, bool is_short, FILE *out)
 {
     const struct oriel_process *process = &waits->processes[i];
     const struct oriel_wait_seen *wait = &process->wait;
@@ -201,12 +202,15 @@ void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, FILE *out
     fputs(oriel_waits_call(process), out);
     if (wait->window_name[0] != '\0')
         fprintf(out, " of \"%s\"", wait->window_name);
-    if (where[0] != '\0')
+    if (where[0] != '\0' && !is_short)
         fprintf(out, " (%s)", where);
-    waited_ranks_print(wait, ranks, count, out);
+    waited_ranks_print(wait, ranks, count, is_short, out);
     fputs(", ", out);
     duration_print(oriel_waits_ns(waits, i), out);
-    fputs(" so far", out);
+    if (!is_short)
+        fputs(" so far", out);
+    else if (where[0] != '\0')
+        fprintf(out, ", %s", where);
     free(ranks);
 }
 
@@ -217,7 +221,7 @@ void oriel_waits_print(const struct oriel_waits *waits, size_t i, FILE *out)
     bool stopped = strcmp(word, "stopped") == 0;
     if (process->wait.what != ORIEL_WAITING_NOTHING && !process->has_ended) {
         fputs("waits in ", out);
-        oriel_waits_print_wait(waits, i, out);
+        oriel_waits_print_wait(waits, i, false, out);
         fputs(stopped ? "; stopped by a signal or a debugger" : "", out);
     } else {
         fprintf(out, "%s%s", word,

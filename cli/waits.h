@@ -32,8 +32,9 @@ const char *oriel_waits_call(const struct oriel_process *process);
 struct oriel_code_address oriel_waits_place(const struct oriel_process *process);
 
 /* Prints the wait of a waiting process: 'MPI_Win_fence of "halo" (main at halo.c:42) for
- * ranks 3, 5, 12 s so far'. */
-void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, FILE *out);
+ * ranks 3, 5, 12 s so far'. If short, without the target of a lock, and with the place at the end,
+ * where the reader can do without it. */
+void oriel_waits_print_wait(const struct oriel_waits *waits, size_t i, bool is_short, FILE *out);
 
 /* Prints "waits in " and the wait, or the other state of the process. */
 void oriel_waits_print(const struct oriel_waits *waits, size_t i, FILE *out);

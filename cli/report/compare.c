@@ -1,4 +1,4 @@
-/* Matches the windows of two runs and orders what changed.
+/* Matches the windows of two runs and orders what changed in them.
  *
  * The passes of the match, each for the entries that the earlier ones left:
  *   1. the same name, function and call site;
@@ -36,8 +36,8 @@ struct entries {
     size_t count;
 };
 
-const char *const oriel_quantity_names[ORIEL_QUANTITIES] = {"count", "bytes", "time_ns",
-                                                            "waiting_ns"};
+const char *const oriel_quantity_names[ORIEL_QUANTITIES] = {"count",      "bytes",    "time_ns",
+                                                            "waiting_ns", "calls_ns", "operations"};
 
 /* --- keys --- */
 
@@ -166,18 +166,21 @@ static double change_of(const struct oriel_amounts *amounts, enum oriel_quantity
     return fabs(amounts->of[quantity][1] - amounts->of[quantity][0]);
 }
 
+bool oriel_quantity_is_time(enum oriel_quantity quantity)
+{
+    return quantity == ORIEL_TIME_NS || quantity == ORIEL_WAITING_NS || quantity == ORIEL_CALLS_NS;
+}
+
 bool oriel_amount_changed(const struct oriel_comparison *comparison,
                           const struct oriel_amounts *amounts, enum oriel_quantity quantity)
 {
     double before = amounts->of[quantity][0], after = amounts->of[quantity][1];
-    bool has_noise =
-        comparison->is_per_rank || quantity == ORIEL_TIME_NS || quantity == ORIEL_WAITING_NS;
+    bool has_noise = comparison->is_per_rank || oriel_quantity_is_time(quantity);
     double noise = has_noise ? ORIEL_SAME_TIME * (after > before ? after : before) : 0;
     return fabs(after - before) > noise;
 }
 
-/* By time first: counts matter for what they cost. */
-static int larger_change_first(const struct oriel_amounts *one, const struct oriel_amounts *other)
+int oriel_amounts_order(const struct oriel_amounts *one, const struct oriel_amounts *other)
 {
     static const enum oriel_quantity order[] = {ORIEL_TIME_NS, ORIEL_WAITING_NS, ORIEL_BYTES,
                                                 ORIEL_COUNT};
@@ -194,14 +197,14 @@ static int compare_rows(const void *left, const void *right)
     const struct oriel_compared_row *one = left, *other = right;
     if (one->table != other->table)
         return one->table < other->table ? -1 : 1;
-    int order = larger_change_first(&one->amounts, &other->amounts);
+    int order = oriel_amounts_order(&one->amounts, &other->amounts);
     return order != 0 ? order : (one->row > other->row) - (one->row < other->row);
 }
 
 static int compare_compared_windows(const void *left, const void *right)
 {
     const struct oriel_compared_window *one = left, *other = right;
-    int order = larger_change_first(&one->total, &other->total);
+    int order = oriel_amounts_order(&one->total, &other->total);
     if (order != 0)
         return order;
     const struct oriel_window_sum *first = one->first[0] != NULL ? one->first[0] : one->first[1];
@@ -472,8 +475,10 @@ void oriel_comparison_make(const struct oriel_reported_run *first,
     *out = (struct oriel_comparison){
         .runs = {first, second},
         .is_per_rank = second != NULL && first->head.ranks != second->head.ranks,
-        .has_operation_times = first->sum.is_traced && (second == NULL || second->sum.is_traced)};
+        .has_operation_times = first->sum.is_traced && (second == NULL || second->sum.is_traced),
+        .has_same_times = second == NULL || first->sum.is_traced == second->sum.is_traced};
     windows_compare(out);
+    oriel_comparison_add_places(out);
     if (second == NULL)
         return;
     notes_of_both(out, first, second);
@@ -488,6 +493,8 @@ void oriel_comparison_free(struct oriel_comparison *comparison)
     for (size_t i = 0; i < comparison->notes_count; i++)
         free(comparison->notes[i]);
     free(comparison->windows);
+    free(comparison->sites);
+    free(comparison->regions);
     free(comparison->notes);
 }
 

@@ -85,6 +85,65 @@ static json_t *run_json(const struct oriel_reported_run *run)
     return object;
 }
 
+static json_t *text_or_null(const char *text)
+{
+    return oriel_json_text(text, strlen(text));
+}
+
+static int latest_side(const struct oriel_compared_site *site)
+{
+    return site->first[1] != NULL;
+}
+
+static json_t *site_json(const struct oriel_comparison *comparison,
+                         const struct oriel_compared_site *site)
+{
+    char text[ORIEL_CODE_ADDRESS_TEXT];
+    const int side = latest_side(site);
+    const struct oriel_site_sum *sum = site->first[side];
+    const struct oriel_code_address *place = &comparison->runs[side]->sum.sites.places[sum->place];
+    json_t *object = oriel_json_checked(json_object());
+    oriel_json_set(object, "call", json_string(oriel_kind_name(sum->kind)));
+    oriel_compared_site_text(comparison, site, side, text);
+    oriel_json_set(object, "site", text_or_null(text));
+    oriel_json_set(object, "function", text_or_null(place->function));
+    oriel_json_set(object, "file", text_or_null(place->file));
+    oriel_json_set(object, "line",
+                   place->file[0] != '\0' ? json_integer(place->line) : json_null());
+    oriel_json_set(object, "module", text_or_null(place->module));
+    oriel_json_set(object, "offset",
+                   place->offset != 0 ? json_integer((json_int_t)place->offset) : json_null());
+    if (side == 1 && site->first[0] != NULL) {
+        oriel_compared_site_text(comparison, site, 0, text);
+        oriel_json_set(object, "site_before", text_or_null(text));
+    }
+    amounts_json(&site->amounts, object);
+    return object;
+}
+
+static void sites_json(const struct oriel_comparison *comparison, size_t most, json_t *out)
+{
+    json_t *list = oriel_json_checked(json_array());
+    for (size_t i = 0; i < comparison->sites_count && i < most; i++)
+        oriel_json_append(list, site_json(comparison, &comparison->sites[i]));
+    oriel_json_set(out, "sites", list);
+    if (comparison->sites_count > most)
+        oriel_json_set(out, "sites_left_out",
+                       json_integer((json_int_t)(comparison->sites_count - most)));
+}
+
+static void regions_json(const struct oriel_comparison *comparison, json_t *out)
+{
+    json_t *list = oriel_json_checked(json_array());
+    for (size_t i = 0; i < comparison->regions_count; i++) {
+        json_t *object = oriel_json_checked(json_object());
+        oriel_json_set(object, "name", text_or_null(comparison->regions[i].name));
+        amounts_json(&comparison->regions[i].amounts, object);
+        oriel_json_append(list, object);
+    }
+    oriel_json_set(out, "regions", list);
+}
+
 json_t *oriel_comparison_json(const struct oriel_comparison *comparison, size_t windows_most,
                               size_t ranks_most)
 {
@@ -107,6 +166,8 @@ json_t *oriel_comparison_json(const struct oriel_comparison *comparison, size_t 
     oriel_json_set(object, "notes", notes);
     amounts_json(&comparison->total, total);
     oriel_json_set(object, "total", total);
+    sites_json(comparison, windows_most, object);
+    regions_json(comparison, object);
     for (size_t i = 0; i < count; i++)
         oriel_json_append(windows, window_json(&comparison->windows[i], ranks_most));
     oriel_json_set(object, "windows", windows);
@@ -130,26 +191,33 @@ static void csv_text(const char *text, FILE *out)
     fputc(',', out);
 }
 
-static void csv_row(const struct oriel_compared_window *window,
-                    const struct oriel_compared_row *row, bool is_comparison, FILE *out)
+/* names: window, function, site, table and row. */
+static void csv_amounts(const char *const names[5], const struct oriel_amounts *amounts,
+                        bool is_comparison, FILE *out)
 {
-    char name[32];
-    const struct oriel_window_sum *sum = latest_window(window);
     for (int i = 0; i < ORIEL_QUANTITIES; i++) {
-        const double *of = row->amounts.of[i];
+        const double *of = amounts->of[i];
         if (of[0] <= 0 && of[1] <= 0)
             continue;
-        csv_text(sum->name, out);
-        csv_text(flavour_text(sum), out);
-        csv_text(sum->site, out);
-        csv_text(oriel_compared_table_name(row->table), out);
-        csv_text(oriel_compared_row_name(row, name), out);
+        for (int column = 0; column < 5; column++)
+            csv_text(names[column], out);
         csv_text(oriel_quantity_names[i], out);
         fprintf(out, "%.15g", of[0]);
         if (is_comparison)
             fprintf(out, ",%.15g", of[1]);
         fputc('\n', out);
     }
+}
+
+static void csv_row(const struct oriel_compared_window *window,
+                    const struct oriel_compared_row *row, bool is_comparison, FILE *out)
+{
+    char name[32];
+    const struct oriel_window_sum *sum = latest_window(window);
+    csv_amounts((const char *[]){sum->name, flavour_text(sum), sum->site,
+                                 oriel_compared_table_name(row->table),
+                                 oriel_compared_row_name(row, name)},
+                &row->amounts, is_comparison, out);
 }
 
 void oriel_comparison_csv(const struct oriel_comparison *comparison, FILE *out)
@@ -160,4 +228,17 @@ void oriel_comparison_csv(const struct oriel_comparison *comparison, FILE *out)
     for (size_t i = 0; i < comparison->windows_count; i++)
         for (size_t j = 0; j < comparison->windows[i].rows_count; j++)
             csv_row(&comparison->windows[i], &comparison->windows[i].rows[j], is_comparison, out);
+    for (size_t i = 0; i < comparison->sites_count; i++) {
+        const struct oriel_compared_site *site = &comparison->sites[i];
+        char text[ORIEL_CODE_ADDRESS_TEXT];
+        const int side = latest_side(site);
+        oriel_compared_site_text(comparison, site, side, text);
+        csv_amounts(
+            (const char *[]){"", "", text, "sites", oriel_kind_name(site->first[side]->kind)},
+            &site->amounts, is_comparison, out);
+    }
+    for (size_t i = 0; i < comparison->regions_count; i++)
+        csv_amounts((const char *[]){"", "", "", "regions",
+                                     oriel_region_title(comparison->regions[i].name)},
+                    &comparison->regions[i].amounts, is_comparison, out);
 }

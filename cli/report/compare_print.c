@@ -1,5 +1,6 @@
-/* The text of a comparison: the runs, what to know before reading, the totals, and the amounts that
- * changed, by window. A time that changed by little of its window's time is left out. */
+/* The text of a comparison: the runs, what to know before reading, the totals, the amounts that
+ * changed, by window, and the call sites that changed. A time that changed by little of its
+ * window's time, or of that of all windows for a call site, is left out. */
 #include "cli/report/compare.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 #include "cli/hosts.h"
 #include "cli/figures.h"
 
-enum { TEXT = ORIEL_FIGURE, WINDOWS_SHOWN = 10, RANKS_SHOWN = 5 };
+enum { TEXT = ORIEL_FIGURE, WINDOWS_SHOWN = 10, RANKS_SHOWN = 5, SITES_SHOWN = 10 };
 
 static const double little = 0.01;
 
@@ -21,7 +22,7 @@ static const char *amount_text(char text[TEXT], double amount, enum oriel_quanti
     uint64_t whole = amount < 1e18 ? (uint64_t)(amount + 0.5) : UINT64_MAX;
     if (quantity == ORIEL_BYTES)
         return oriel_bytes_text(text, whole);
-    if (quantity != ORIEL_COUNT)
+    if (oriel_quantity_is_time(quantity))
         return oriel_time_text(text, whole);
     if (amount < 100 && fabs(amount - (double)whole) > 0.05)
         snprintf(text, TEXT, "%.1f", amount); /* a mean over the ranks */
@@ -134,7 +135,8 @@ static void print_single_window(const struct oriel_compared_window *window, FILE
     print_window_name(window, out);
     if (window->windows[side] > 1)
         fprintf(out, ", %s times", oriel_count_text(text, window->windows[side]));
-    fprintf(out, "\n  %s operations", amount_text(text, amounts[ORIEL_COUNT], ORIEL_COUNT));
+    amount_text(text, amounts[ORIEL_COUNT], ORIEL_COUNT);
+    fprintf(out, "\n  %s operation%s", text, strcmp(text, "1") == 0 ? "" : "s");
     fprintf(out, ", %s moved", amount_text(text, amounts[ORIEL_BYTES], ORIEL_BYTES));
     fprintf(out, ", %s", amount_text(text, amounts[ORIEL_TIME_NS], ORIEL_TIME_NS));
     fprintf(out, " in calls, %s waiting\n",
@@ -142,23 +144,41 @@ static void print_single_window(const struct oriel_compared_window *window, FILE
 }
 
 static bool amount_is_shown(const struct oriel_comparison *comparison,
-                            const struct oriel_compared_window *window,
-                            const struct oriel_amounts *amounts, int quantity)
+                            const struct oriel_amounts *total, const struct oriel_amounts *amounts,
+                            enum oriel_quantity quantity)
 {
-    const double *of = amounts->of[quantity], *total = window->total.of[ORIEL_TIME_NS];
-    bool is_time = quantity == ORIEL_TIME_NS || quantity == ORIEL_WAITING_NS;
-    return oriel_amount_changed(comparison, amounts, (enum oriel_quantity)quantity) &&
-           !(is_time && fabs(of[1] - of[0]) < little * (total[0] + total[1]));
+    const double *of = amounts->of[quantity], *whole = total->of[ORIEL_TIME_NS];
+    return oriel_amount_changed(comparison, amounts, quantity) &&
+           !(oriel_quantity_is_time(quantity) &&
+             fabs(of[1] - of[0]) < little * (whole[0] + whole[1]));
 }
 
 static bool row_is_shown(const struct oriel_comparison *comparison,
-                         const struct oriel_compared_window *window,
-                         const struct oriel_compared_row *row)
+                         const struct oriel_amounts *total, const struct oriel_amounts *amounts)
 {
     bool shown = false;
     for (int quantity = 0; quantity < ORIEL_QUANTITIES; quantity++)
-        shown |= amount_is_shown(comparison, window, &row->amounts, quantity);
+        shown |= amount_is_shown(comparison, total, amounts, (enum oriel_quantity)quantity);
     return shown;
+}
+
+/* names: what the quantities of windows and call sites are called. */
+static void print_amounts(const struct oriel_comparison *comparison,
+                          const struct oriel_amounts *total, const struct oriel_amounts *amounts,
+                          const char *table, const char *label, const char *const names[4],
+                          FILE *out)
+{
+    char before[TEXT], after[TEXT], change[TEXT];
+    for (int i = 0; i < 4; i++) {
+        enum oriel_quantity quantity = (enum oriel_quantity)i;
+        const double *of = amounts->of[i];
+        if (!amount_is_shown(comparison, total, amounts, quantity))
+            continue;
+        fprintf(out, "  %-10s %-16s %-10s %12s %12s  %s\n", table, label, names[i],
+                amount_text(before, of[0], quantity), amount_text(after, of[1], quantity),
+                change_text(change, of[0], of[1], &amount_words));
+        table = label = "";
+    }
 }
 
 static void print_row(const struct oriel_comparison *comparison,
@@ -166,20 +186,12 @@ static void print_row(const struct oriel_comparison *comparison,
                       const struct oriel_compared_row *row, bool is_first, FILE *out)
 {
     static const char *const names[] = {"count", "bytes", "time", "waiting"};
-    char name[TEXT], before[TEXT], after[TEXT], change[TEXT];
-    const char *table = is_first ? oriel_compared_table_name(row->table) : "";
-    const char *label = oriel_compared_row_name(row, name);
-    for (int i = 0; i < ORIEL_QUANTITIES; i++) {
-        enum oriel_quantity quantity = (enum oriel_quantity)i;
-        const double *of = row->amounts.of[i];
-        if (!amount_is_shown(comparison, window, &row->amounts, i))
-            continue;
-        fprintf(out, "  %-10s %-16s %-10s %12s %12s  %s\n", table, label,
-                row->table == ORIEL_COMPARED_RANKS ? "waited for" : names[i],
-                amount_text(before, of[0], quantity), amount_text(after, of[1], quantity),
-                change_text(change, of[0], of[1], &amount_words));
-        table = label = "";
-    }
+    static const char *const rank_names[] = {"", "", "", "waited for"};
+    char name[TEXT];
+    print_amounts(comparison, &window->total, &row->amounts,
+                  is_first ? oriel_compared_table_name(row->table) : "",
+                  oriel_compared_row_name(row, name),
+                  row->table == ORIEL_COMPARED_RANKS ? rank_names : names, out);
 }
 
 static void print_window(const struct oriel_comparison *comparison,
@@ -195,7 +207,7 @@ static void print_window(const struct oriel_comparison *comparison,
                 window->windows[0], window->windows[1]);
     for (size_t i = 0; i < window->rows_count; i++) {
         const struct oriel_compared_row *row = &window->rows[i];
-        if (!row_is_shown(comparison, window, row))
+        if (!row_is_shown(comparison, &window->total, &row->amounts))
             continue;
         ranks += row->table == ORIEL_COMPARED_RANKS;
         if (ranks > RANKS_SHOWN)
@@ -212,8 +224,46 @@ static bool window_is_shown(const struct oriel_comparison *comparison,
 {
     bool shown = window->windows[0] != window->windows[1];
     for (size_t i = 0; i < window->rows_count && !shown; i++)
-        shown = row_is_shown(comparison, window, &window->rows[i]);
+        shown = row_is_shown(comparison, &window->total, &window->rows[i].amounts);
     return shown;
+}
+
+/* --- call sites --- */
+
+static void print_compared_site(const struct oriel_comparison *comparison,
+                                const struct oriel_compared_site *site, FILE *out)
+{
+    static const char *const names[] = {"calls", "bytes", "time", "waiting"};
+    char place[2][ORIEL_CODE_ADDRESS_TEXT];
+    int side = site->first[1] != NULL;
+    oriel_compared_site_text(comparison, site, side, place[side]);
+    fprintf(out, "  %s in %s", oriel_kind_name(site->first[side]->kind), place[side]);
+    if (side == 1 && site->first[0] != NULL) {
+        oriel_compared_site_text(comparison, site, 0, place[0]);
+        if (strcmp(place[0], place[1]) != 0)
+            fprintf(out, ", before in %s", place[0]);
+    }
+    fputc('\n', out);
+    print_amounts(comparison, &comparison->total, &site->amounts, "", "", names, out);
+}
+
+static void print_compared_sites(const struct oriel_comparison *comparison, FILE *out)
+{
+    size_t changed = 0;
+    char text[TEXT];
+    for (size_t i = 0; i < comparison->sites_count; i++) {
+        const struct oriel_compared_site *site = &comparison->sites[i];
+        if (!row_is_shown(comparison, &comparison->total, &site->amounts))
+            continue;
+        if (changed++ == 0)
+            fprintf(out, "\n%-41s %12s %12s  %s\n", "Changed: call sites", "before", "after",
+                    "change");
+        if (changed <= SITES_SHOWN)
+            print_compared_site(comparison, site, out);
+    }
+    if (changed > SITES_SHOWN)
+        fprintf(out, "  and %s more call sites; --json and --csv have all\n",
+                oriel_count_text(text, changed - SITES_SHOWN));
 }
 
 void oriel_comparison_print(const struct oriel_comparison *comparison, FILE *out)
@@ -242,6 +292,7 @@ void oriel_comparison_print(const struct oriel_comparison *comparison, FILE *out
     if (changed > WINDOWS_SHOWN)
         fprintf(out, "\n%zu more windows changed; --json and --csv have all\n",
                 changed - WINDOWS_SHOWN);
+    print_compared_sites(comparison, out);
     if (same > 0)
         fprintf(out, "\nUnchanged: %zu window%s\n", same, same == 1 ? "" : "s");
     if (changed + same == 0)

@@ -106,7 +106,8 @@ static void report_request_parse(int argc, char **argv, struct request *out)
             "the operations, their paths, the time in each call and how much of it was waiting, "
             "which ranks waited for which, and the busiest pairs of ranks. Traces of a running or "
             "killed program are read up to the last complete block. Of two runs it prints what "
-            "changed, the window with the largest change first. docs/guides/profiling.md has the "
+            "changed, the window with the largest change first, and which lines of the program "
+            "took longer. docs/guides/profiling.md has the "
             "details.",
     };
     memset(out, 0, sizeof *out);

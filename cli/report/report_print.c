@@ -4,6 +4,8 @@
 
 #include "cli/cli.h"
 #include "cli/counters.h"
+#include "cli/call_site_table.h"
+#include "cli/text_style.h"
 #include "cli/verdict.h"
 #include "cli/figures.h"
 
@@ -16,7 +18,6 @@ enum {
     PAIRS_SHOWN = 5,
     TEXT = ORIEL_FIGURE,
     REASONS_SHOWN = 3,
-    SITES_SHOWN = 20,
     RANKS_SHOWN = 5,
     BILLION = 1000000000
 };
@@ -167,23 +168,30 @@ static void print_sizes(const struct oriel_traced_window *window, FILE *out)
         fprintf(out, "%sunknown on %d", unknown < window->n ? ", " : "", (int)unknown);
 }
 
-static void print_window_head(const struct oriel_traces *traces, uint32_t index, FILE *out)
+static void print_window_head(const struct oriel_traces *traces, uint32_t index, int width,
+                              FILE *out)
 {
+    char *text = NULL;
+    size_t len = 0;
+    FILE *line = oriel_alloc_checked(open_memstream(&text, &len));
     const struct oriel_traced_window *window = &traces->windows[index];
-    fprintf(out, "\nWindow %u", index + 1);
+    fprintf(line, "Window %u", index + 1);
     if (window->name[0] != '\0')
-        fprintf(out, " \"%s\"", window->name);
-    fprintf(out, ": %s, %d rank%s, ", oriel_flavour_name(window->flavour, "window"), (int)window->n,
-            window->n == 1 ? "" : "s");
-    print_sizes(window, out);
+        fprintf(line, " \"%s\"", window->name);
+    fprintf(line, ": %s, %d rank%s, ", oriel_flavour_name(window->flavour, "window"),
+            (int)window->n, window->n == 1 ? "" : "s");
+    print_sizes(window, line);
     if (window->site[0] != '\0')
-        fprintf(out, ", created in %s", window->site);
-    fprintf(out, "\n");
+        fprintf(line, ", created in %s", window->site);
+    fclose(line);
+    fputc('\n', out);
+    oriel_text_wrap(out, text, 0, 4, width);
+    free(text);
 }
 
 /* Prints the path to each rank's memory that has a reason, which means that it is not the fastest
  * path. */
-static void print_reasons(const struct oriel_traced_window *window, FILE *out)
+static void print_reasons(const struct oriel_traced_window *window, int width, FILE *out)
 {
     unsigned shown = 0;
     for (int32_t i = 0; i < window->n; i++) {
@@ -196,10 +204,13 @@ static void print_reasons(const struct oriel_traced_window *window, FILE *out)
             is_new = !same || j >= i;
             like += same;
         }
-        if (is_new && shown++ < REASONS_SHOWN)
-            fprintf(out, "    %s to the memory of %d rank%s: %s\n",
-                    oriel_counted_paths[window->paths[i]].name, (int)like, like == 1 ? "" : "s",
-                    window->reasons[i]);
+        if (!is_new || shown++ >= REASONS_SHOWN)
+            continue;
+        char *line = oriel_format("    %s to the memory of %d rank%s: %s",
+                                  oriel_counted_paths[window->paths[i]].name, (int)like,
+                                  like == 1 ? "" : "s", window->reasons[i]);
+        oriel_text_wrap(out, line, 0, 6, width);
+        free(line);
     }
 }
 
@@ -212,31 +223,32 @@ static bool any_count(const struct oriel_report_sum *sums, size_t count)
 }
 
 static void print_operations(const struct oriel_window_sums *sums,
-                             const struct oriel_traced_window *window, bool is_sampled, FILE *out)
+                             const struct oriel_traced_window *window, bool is_sampled, int width,
+                             FILE *out)
 {
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
     if (!any_count(sums->operations, ORIEL_COUNTED_OPERATIONS))
         return;
     const char *estimated = is_sampled ? " (est.)" : "";
-    fprintf(out, "  operation%-9s %15s %12s %12s %12s\n", estimated, "count", "bytes", "mean size",
+    fprintf(out, "  operation%-9s %11s %9s %9s %11s\n", estimated, "count", "bytes", "mean size",
             "mean time");
     for (int i = 0; i < ORIEL_COUNTED_OPERATIONS; i++) {
         const struct oriel_report_sum *sum = &sums->operations[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_operations[i].name,
+            fprintf(out, "  %-18s %11s %9s %9s %11s\n", oriel_counted_operations[i].name,
                     oriel_count_text(a, sum->count), oriel_bytes_text(b, sum->bytes),
                     oriel_bytes_text(c, sum->bytes / sum->count),
                     oriel_time_text(d, sum->time_ns / sum->count));
     }
-    fprintf(out, "  path%-14s %15s %12s %12s %12s\n", estimated, "count", "bytes", "", "mean time");
+    fprintf(out, "  path%-14s %11s %9s %9s %11s\n", estimated, "count", "bytes", "", "mean time");
     for (int i = 0; i < ORIEL_COUNTED_PATHS; i++) {
         const struct oriel_report_sum *sum = &sums->paths[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s\n", oriel_counted_paths[i].name,
+            fprintf(out, "  %-18s %11s %9s %9s %11s\n", oriel_counted_paths[i].name,
                     oriel_count_text(a, sum->count), oriel_bytes_text(b, sum->bytes), "",
                     oriel_time_text(d, sum->time_ns / sum->count));
     }
-    print_reasons(window, out);
+    print_reasons(window, width, out);
 }
 
 static void print_calls(const struct oriel_window_sums *sums, FILE *out)
@@ -244,12 +256,12 @@ static void print_calls(const struct oriel_window_sums *sums, FILE *out)
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT];
     if (!any_count(sums->calls, ORIEL_COUNTED_CALLS))
         return;
-    fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "call", "count", "time", "waiting",
+    fprintf(out, "  %-18s %11s %9s %9s %11s %12s\n", "call", "count", "time", "waiting",
             "of the time", "longest wait");
     for (int i = 0; i < ORIEL_COUNTED_CALLS; i++) {
         const struct oriel_report_sum *sum = &sums->calls[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_calls[i].name,
+            fprintf(out, "  %-18s %11s %9s %9s %11s %12s\n", oriel_counted_calls[i].name,
                     oriel_count_text(a, sum->count), oriel_time_text(b, sum->time_ns),
                     oriel_time_text(c, sum->waiting_ns),
                     oriel_share_text(d, sum->waiting_ns, sum->time_ns),
@@ -276,12 +288,12 @@ static void print_causes(const struct oriel_traces *traces, uint32_t index,
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
     if (sums->waits.count == 0)
         return;
-    fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", "waited for", "times", "", "waiting",
+    fprintf(out, "  %-18s %11s %9s %9s %11s %12s\n", "waited for", "times", "", "waiting",
             "mean wait", "longest wait");
     for (int i = 0; i < ORIEL_COUNTED_CAUSES; i++) {
         const struct oriel_report_sum *sum = &sums->causes[i];
         if (sum->count > 0)
-            fprintf(out, "  %-18s %15s %12s %12s %12s %12s\n", oriel_counted_causes[i].name,
+            fprintf(out, "  %-18s %11s %9s %9s %11s %12s\n", oriel_counted_causes[i].name,
                     oriel_count_text(a, sum->count), "", oriel_time_text(b, sum->waiting_ns),
                     oriel_time_text(c, sum->waiting_ns / sum->count),
                     oriel_time_text(d, sum->longest_ns));
@@ -304,31 +316,11 @@ static void print_busiest(const struct oriel_traces *traces, uint32_t index,
     fprintf(out, "  busiest pairs, of %s:\n", oriel_count_text(a, sums->busy.count));
     for (size_t i = 0; i < sums->busy.count && i < PAIRS_SHOWN; i++) {
         const struct oriel_report_pair *pair = &sums->busy.pairs[i];
-        fprintf(out, "    %s -> %s: %s in %s operations\n", rank_text(a, traces, index, pair->from),
-                rank_text(b, traces, index, pair->to), oriel_bytes_text(c, pair->sum.bytes),
-                oriel_count_text(d, pair->sum.count));
+        fprintf(out, "    %s -> %s: %s in %s operation%s\n",
+                rank_text(a, traces, index, pair->from), rank_text(b, traces, index, pair->to),
+                oriel_bytes_text(c, pair->sum.bytes), oriel_count_text(d, pair->sum.count),
+                pair->sum.count == 1 ? "" : "s");
     }
-}
-
-/* Of all windows; those with the most time first. */
-static void print_sites(const struct oriel_site_sums *sites, FILE *out)
-{
-    char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT], place[ORIEL_CODE_ADDRESS_TEXT];
-    uint64_t all_ns = oriel_site_sums_time_ns(sites);
-    if (sites->count > 0)
-        fprintf(out, "\nCall sites\n  %8s %12s %12s %15s %12s\n", "of time", "time", "waiting",
-                "count", "bytes");
-    for (size_t i = 0; i < sites->count && i < SITES_SHOWN; i++) {
-        const struct oriel_site_sum *sum = &sites->list[i];
-        oriel_site_sums_text(sites, sum, place);
-        fprintf(out, "  %8s %12s %12s %15s %12s  %s in %s\n",
-                oriel_share_text(a, sum->time_ns, all_ns), oriel_time_text(b, sum->time_ns),
-                oriel_time_text(c, sum->waiting_ns), oriel_count_text(d, sum->count),
-                sum->bytes > 0 ? oriel_bytes_text(e, sum->bytes) : "", oriel_kind_name(sum->kind),
-                place);
-    }
-    if (sites->count > SITES_SHOWN)
-        fprintf(out, "  and %s more\n", oriel_count_text(a, sites->count - SITES_SHOWN));
 }
 
 static bool is_complete(const struct oriel_traces *traces)
@@ -341,6 +333,7 @@ static bool is_complete(const struct oriel_traces *traces)
 
 void oriel_report_print(const struct oriel_reported_run *run, int width, FILE *out)
 {
+    char text[TEXT];
     const struct oriel_traces *traces = run->traces;
     struct oriel_window_sums *sums = oriel_sums_compute(traces);
     print_run(traces, out);
@@ -349,16 +342,21 @@ void oriel_report_print(const struct oriel_reported_run *run, int width, FILE *o
         fprintf(out, "No window was created.\n");
     else
         oriel_verdict_print(&run->sum, width, out);
-    for (uint32_t i = 0; i < traces->windows_count; i++) {
-        print_window_head(traces, i, out);
-        print_operations(&sums[i], &traces->windows[i], traces->sample > 1, out);
+    for (uint32_t i = 0; i < traces->windows_count && i < ORIEL_WINDOWS_SHOWN; i++) {
+        print_window_head(traces, i, width, out);
+        print_operations(&sums[i], &traces->windows[i], traces->sample > 1, width, out);
         print_calls(&sums[i], out);
         print_causes(traces, i, &sums[i], out);
         print_busiest(traces, i, &sums[i], out);
     }
+    if (traces->windows_count > ORIEL_WINDOWS_SHOWN)
+        fprintf(out, "\nand %s more windows; --json has all\n",
+                oriel_count_text(text, traces->windows_count - ORIEL_WINDOWS_SHOWN));
     if (run->sum.regions.count > 0)
         fputc('\n', out);
-    oriel_region_sums_print(&run->sum.regions, out);
-    print_sites(&run->sum.sites, out);
+    oriel_region_sums_print(&run->sum.regions, width, out);
+    if (run->sum.sites.count > 0)
+        fputc('\n', out);
+    oriel_call_site_table_print(&run->sum, width, "--json", out);
     oriel_sums_free(sums, traces);
 }

@@ -43,19 +43,26 @@ static bool waits_equal(const struct oriel_waits *waits, size_t a, size_t b, int
            memcmp(ranks, theirs, count * sizeof *ranks) == 0;
 }
 
-/* Prints the rank that has waited longest, and all ranks in the same wait. Waits of less than a
- * second are not shown. */
-static void longest_wait_print(const struct oriel_waits *waits, const char *before, FILE *out)
+/* The index of the rank that has waited longest; waits->count if none has waited for a second. */
+static size_t longest_wait_find(const struct oriel_waits *waits)
 {
-    int32_t *ranks = oriel_alloc(3 * ORIEL_STATE_RANKS * sizeof *ranks);
-    int32_t *alike = ranks + 2 * (size_t)ORIEL_STATE_RANKS;
-    size_t longest = waits->count, count = 0;
+    size_t longest = waits->count;
     for (size_t i = 0; i < waits->count; i++) {
         const struct oriel_wait_seen *wait = &waits->processes[i].wait;
         if (wait->what != ORIEL_WAITING_NOTHING && wait->since_ns + second_ns < waits->now_ns &&
             (longest == waits->count || wait->since_ns < waits->processes[longest].wait.since_ns))
             longest = i;
     }
+    return longest;
+}
+
+/* Prints the rank that has waited longest, and all ranks in the same wait. */
+static void longest_wait_print(const struct oriel_waits *waits, const char *before, bool is_short,
+                               FILE *out)
+{
+    int32_t *ranks = oriel_alloc(3 * ORIEL_STATE_RANKS * sizeof *ranks);
+    int32_t *alike = ranks + 2 * (size_t)ORIEL_STATE_RANKS;
+    size_t longest = longest_wait_find(waits), count = 0;
     for (size_t i = 0; longest < waits->count && i < waits->count && count < ORIEL_STATE_RANKS; i++)
         if (waits_equal(waits, longest, i, ranks))
             alike[count++] = waits->processes[i].world_rank;
@@ -63,40 +70,43 @@ static void longest_wait_print(const struct oriel_waits *waits, const char *befo
         fputs(before, out);
         oriel_ranks_print(alike, count, out);
         fputs(" in ", out);
-        oriel_waits_print_wait(waits, longest, out);
+        oriel_waits_print_wait(waits, longest, is_short, out);
     }
     free(ranks);
 }
 
 struct rings {
     FILE *out;
+    const char *before;
     size_t count;
 };
 
 static void deadlock_print(const int32_t *ranks, size_t count, void *context)
 {
     struct rings *rings = context;
-    fputs(rings->count++ == 0 ? ", deadlock: " : ", ", rings->out);
+    fputs(rings->count++ == 0 ? rings->before : ", ", rings->out);
     for (size_t i = 0; i < count; i++)
         fprintf(rings->out, "%d -> ", (int)ranks[i]);
     fprintf(rings->out, "%d", (int)ranks[0]);
 }
 
-/* Returns the line, and whether there is a deadlock. */
-static char *line_compose(struct oriel_waits *waits, bool *is_deadlock)
+/* Returns the line, and whether there is a deadlock. The short one has only what waits, so that the
+ * window and the ranks waited for are not cut off. */
+static char *line_compose(struct oriel_waits *waits, bool is_short, bool *is_deadlock)
 {
     char *text = NULL;
     size_t len = 0;
     FILE *out = oriel_alloc_checked(open_memstream(&text, &len));
-    struct rings rings = {.out = out};
+    struct rings rings = {.out = out, .before = is_short ? "deadlock: " : ", deadlock: "};
     fputs("oriel: ", out);
     if (waits->count == 0) {
         fputs("no window yet", out);
     } else {
-        oriel_top_title(waits, out);
+        if (!is_short)
+            oriel_top_title(waits, out);
         /* First, because lines are cut at the terminal's width. */
         oriel_waits_rings(waits, deadlock_print, &rings);
-        longest_wait_print(waits, rings.count > 0 ? "; " : ": ", out);
+        longest_wait_print(waits, rings.count > 0 ? "; " : is_short ? "" : ": ", is_short, out);
     }
     fclose(out);
     *is_deadlock = rings.count > 0;
@@ -148,9 +158,15 @@ static void job_read(struct watcher *watcher)
 static bool line_show(struct watcher *watcher, unsigned now_s)
 {
     bool is_deadlock;
-    char *text = line_compose(&watcher->waits, &is_deadlock);
+    char *text = line_compose(&watcher->waits, false, &is_deadlock);
     bool shown = true;
     if (watcher->on_terminal) {
+        int columns = oriel_line_columns();
+        if (columns > 0 && strlen(text) > (size_t)columns &&
+            longest_wait_find(&watcher->waits) < watcher->waits.count) {
+            free(text);
+            text = line_compose(&watcher->waits, true, &is_deadlock);
+        }
         shown = oriel_line_show(text);
     } else if (now_s >= watcher->next_s || (is_deadlock && !watcher->was_deadlock)) {
         size_t len = strlen(text);

@@ -128,6 +128,13 @@ static int prefix_len_bytes(const char *text, int columns)
     return len;
 }
 
+int oriel_line_columns(void)
+{
+    struct winsize size = {.ws_col = 0};
+    ioctl(line.fd, TIOCGWINSZ, &size);
+    return size.ws_col;
+}
+
 bool oriel_line_show(const char *text)
 {
     char whole[4096];

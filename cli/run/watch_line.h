@@ -14,6 +14,9 @@ bool oriel_line_open(int32_t pid);
 /* Replaces the line by the text; false when the terminal is closed. */
 bool oriel_line_show(const char *text);
 
+/* Of the terminal; 0 if unknown. */
+int oriel_line_columns(void);
+
 /* Returns the row to the terminal. */
 void oriel_line_close(void);
 

@@ -11,7 +11,7 @@
 #include "cli/hosts.h"
 #include "cli/json.h"
 
-enum { WINDOWS_SHOWN = 5, WORD = 16, RATE = 16 };
+enum { WINDOWS_SHOWN = 5, WORD = 16, RATE = 16, NARROW = 60, BELOW = 4 /* columns */ };
 
 static const char bold[] = "\033[1m", red[] = "\033[1;31m", yellow[] = "\033[33m",
                   green[] = "\033[32m", magenta[] = "\033[35m", soft[] = "\033[2m";
@@ -209,7 +209,8 @@ static void print_rate(const struct oriel_process *process, double rate, FILE *o
     fprintf(out, "%7s  ", text);
 }
 
-/* Prints what the process does, wrapped after the columns before it. */
+/* Prints what the process does, wrapped after the columns before it, or below them on a narrow
+ * terminal. */
 static void state_print(const struct oriel_waits *waits, size_t i, int used,
                         const struct oriel_text_style *style, FILE *out)
 {
@@ -222,6 +223,10 @@ static void state_print(const struct oriel_waits *waits, size_t i, int used,
     else
         oriel_waits_print(waits, i, memory);
     fclose(memory);
+    if (style->width < NARROW && used + (int)strlen(text) > style->width) {
+        used = BELOW;
+        fprintf(out, "\n%*s", used, "");
+    }
     char word[WORD] = "";
     if (process->why[0] == '\0')
         snprintf(word, sizeof word, "%.*s", (int)strcspn(text, " "), text);

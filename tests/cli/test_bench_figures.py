@@ -165,6 +165,10 @@ class Measuring(BenchCase):
         few = {"busy-target", "busy-target-again", "fence", "create-free"} | self.no_data
         self.assertEqual(self.not_noticed(LOSING % "n > 64 && n % 10 == 0", "--batches=2", "--budget=0.03", "--least=128"), few)
 
+    def test_operations_in_flight_have_one_name(self):
+        [alone, flight] = [catalogue.title(catalogue.Cell("put", "allocate", 2, 8, count)) for count in (1, 64)]
+        self.assertEqual((alone.rpartition(", ")[2], flight.rpartition(", ")[2]), ("flush", "64 in flight"))
+
     def test_operations_in_flight_are_a_full_flight_at_every_size(self):
         library = self.compile("flights.so", FLIGHTS, "-shared", "-fPIC")
         for name in ("put:allocate:8:64", "put:allocate:1048576:64"):

@@ -22,7 +22,7 @@ MANY_RANKS = 1000
 LIMIT_KIB = 1 << 20
 
 
-def fences(folder, ranks=RANKS, late=3, waiting_ns=1_000_000, puts=10, line=42, name="halo", ended=True, **changes):
+def fences(folder, ranks=RANKS, late=3, waiting_ns=1_000_000, puts=10, line=42, name="halo", ended=True, function="step", **changes):
     """Each rank puts to the next, and waits for one late rank in a fence."""
     os.mkdir(folder)
     for rank in range(ranks):
@@ -32,8 +32,10 @@ def fences(folder, ranks=RANKS, late=3, waiting_ns=1_000_000, puts=10, line=42, 
         for i in range(puts):
             file.event(traces.operation("put"), 100_000 + 1000 * i, 500, bytes_=1024, target=(rank + 1) % ranks)
         is_late = rank == late
+        file.region(1, "phase")
+        file.mark("region", 90_000, 130_000 + waiting_ns, region=1, operations=puts, calls_ns=waiting_ns, waiting_ns=waiting_ns)
         file.event(traces.call("fence"), 200_000, 5_000 if is_late else waiting_ns + 5_000, waiting_ns=0 if is_late else waiting_ns,
-                   cause=None if is_late else "late_fence", cause_rank=-1 if is_late else late)
+                   site=f"{function} at halo.c:{line + 40}", cause=None if is_late else "late_fence", cause_rank=-1 if is_late else late)
         file.close(300_000 + waiting_ns, ended=ended)
     return folder
 
@@ -110,6 +112,50 @@ class Changes(Compare):
         self.assertLess(text.index('"w2"'), text.index('"w0"'))
 
 
+class Sites(Compare):
+    def sites(self, text):
+        return text.split("\nChanged: call sites", 1)[1]
+
+    def test_lines_that_became_slower_are_named(self):
+        text = self.report(*self.runs(after={"waiting_ns": 50_000_000, "puts": 20}))
+        self.assertRegex(self.sites(text), r"\A +before +after  change\n  fence in step at halo\.c:82\n"
+                         r" +time +3\.02 ms +150 ms  50 times\n +waiting +3\.00 ms +150 ms  50 times\n"
+                         r"  put in other call sites\n +calls +40 +80  2\.0 times\n +bytes +40\.0 KiB +80\.0 KiB  2\.0 times\n\Z")
+        self.assertNotIn("call sites", self.report(self.path("before"), self.path("before")))
+
+    def test_a_line_that_moved_is_the_same(self):
+        text = self.sites(self.report(*self.runs(after={"line": 52, "waiting_ns": 2_000_000})))
+        self.assertRegex(text, r"\n  fence in step at halo\.c:92, before in step at halo\.c:82\n +time ")
+
+    def test_lines_of_one_run_are_new_or_gone(self):
+        text = self.sites(self.report(*self.runs(after={"function": "other"})))
+        self.assertRegex(text, r"  fence in step at halo\.c:82\n +calls +4 +0  gone\n +time +3\.02 ms +0 ns  gone\n")
+        self.assertRegex(text, r"  fence in other at halo\.c:82\n +calls +0 +4  new\n +time +0 ns +3\.02 ms  new\n")
+
+    def test_operations_have_times_only_if_both_runs_measured_them_alike(self):
+        before, after = self.runs()
+        counted = json.loads(self.report(before, "--json"))
+        del counted["dropped_events"]
+        saved = self.write("counted.json", json.dumps(counted))
+        for one, times in ((before, [20_000, 20_000]), (saved, None)):
+            sites = {site["call"]: site for site in json.loads(self.report(one, after, "--json"))["sites"]}
+            self.assertEqual((sites["put"].get("time_ns"), sites["fence"]["time_ns"]), (times, [3_020_000, 3_020_000]))
+
+    def test_many_lines_are_bounded_in_the_text_only(self):
+        for name, factor in (("before", 1), ("after", 2)):
+            os.mkdir(self.path(name))
+            file = traces.Rank(self.path(name), 0, 1)
+            file.window(0, [0], 0, "halo")
+            for line in range(1, 13):
+                file.event(traces.call("fence"), 1_000_000 * line, factor * 10_000 * (line + 10), site=f"main at a.c:{line}")
+            file.close(20_000_000)
+        folders = self.path("before"), self.path("after")
+        text = self.sites(self.report(*folders))
+        self.assertEqual((text.count(" in main at "), text.index("a.c:12") < text.index("a.c:3")), (10, True))
+        self.assertIn("\n  and 2 more call sites; --json and --csv have all\n", text)
+        self.assertEqual(len(json.loads(self.report(*folders, "--json"))["sites"]), 12)
+
+
 class Formats(Compare):
     def test_json_of_a_run_is_statistics_and_can_be_compared(self):
         before, after = self.runs(after={"puts": 30})
@@ -137,6 +183,14 @@ class Formats(Compare):
         self.assertEqual(rows["operations", "put"]["bytes"], [40960, 122880])
         self.assertEqual(rows["ranks", "3"]["waiting_ns"], [3_000_000, 3_000_000])
         self.assertNotIn(("operations", "get"), rows)
+        self.assertEqual(found["sites"][0], {"call": "put", "site": "other call sites", "site_before": "other call sites", "function": None,
+                                             "file": None, "line": None, "module": None, "offset": None, "count": [40, 120],
+                                             "bytes": [40960, 122880], "time_ns": [20_000, 60_000]})
+        fence = next(site for site in found["sites"] if site["call"] == "fence")
+        self.assertEqual((fence["function"], fence["file"], fence["line"]), ("step", "halo.c", 82))
+        self.assertEqual(found["regions"], [{"name": "phase", "count": [4, 4], "time_ns": [4_520_000, 4_520_000],
+                                             "waiting_ns": [4_000_000, 4_000_000], "calls_ns": [4_000_000, 4_000_000],
+                                             "operations": [40, 120]}])
 
     def test_csv_has_a_line_for_each_figure(self):
         before, after = self.runs({"name": 'a "b", c'}, {"name": 'a "b", c', "puts": 30})
@@ -145,9 +199,13 @@ class Formats(Compare):
         head = ['a "b", c', "MPI_Win_allocate", "main at halo.c:42"]
         self.assertIn([*head, "operations", "put", "count", "40", "120"], rows)
         self.assertIn([*head, "calls", "fence", "waiting_ns", "3000000", "3000000"], rows)
+        self.assertIn(["", "", "step at halo.c:82", "sites", "fence", "waiting_ns", "3000000", "3000000"], rows)
+        self.assertIn(["", "", "", "regions", "phase", "operations", "40", "120"], rows)
         one = list(csv.reader(io.StringIO(self.report(before, "--csv"))))
         self.assertEqual(one[0][-1], "value")
         self.assertIn([*head, "operations", "put", "bytes", "40960"], one)
+        self.assertIn(["", "", "step at halo.c:82", "sites", "fence", "time_ns", "3020000"], one)
+        self.assertIn(["", "", "", "regions", "phase", "calls_ns", "4000000"], one)
 
 
 class Odd(Compare):

@@ -109,9 +109,44 @@ class Summary(Known):
 
     def test_call_sites_have_the_sums_of_all_ranks(self):
         text = self.report(self.traces).stdout
-        self.assertRegex(text, r"\nCall sites\n +of time +time +waiting +count +bytes\n +95 % +12\.2 ms +12\.0 ms +40 +fence in "
-                               r"exchange at halo\.c:61\n")
-        self.assertRegex(text, r"\n +1 % +80\.0 us +0 ns +40 +97\.7 KiB  put in exchange at halo\.c:60\n")
+        self.assertRegex(text, r"\ncall sites\n +share +time +waiting +calls +moved\n +95 % +12\.2 ms +12\.0 ms +40 +fence in "
+                               r'exchange at halo\.c:61, "halo"\n')
+        self.assertRegex(text, r'\n +1 % +80\.0 us +0 ns +40 +97\.7 KiB  put in exchange at halo\.c:60, "halo"\n')
+
+    def test_tables_fit_a_terminal(self):
+        folder = self.path("wide")
+        os.mkdir(folder)
+        for rank in range(RANKS):
+            file = traces.Rank(folder, rank, RANKS)
+            file.window(0, range(RANKS), rank, "halo", site="a_function_with_a_long_name at some_long_file_name.c:12345",
+                        path="cma", reason="the memory is on the stack, of which there are several kinds, and none is shared")
+            file.region(1, "a region with a rather long name, of many words")
+            file.mark("region", 0, 123_400_000_000, region=1, operations=1_200_000, bytes_=1 << 40, calls_ns=1_000_000_000)
+            for line in (100, 200):
+                file.event(traces.operation("put"), line, 123_400_000, bytes_=1023 << 10, target=(rank + 1) % RANKS, path="cma",
+                           site=f"a_function_with_a_long_name at some_long_file_name.c:{line}")
+            file.event(traces.call("fence"), 1000, 123_400_000_000, waiting_ns=123_300_000_000, cause="late_fence",
+                       cause_rank=(rank + 1) % RANKS, site="a_function_with_a_long_name at some_long_file_name.c:300")
+            file.close(200_000_000_000)
+        saved = self.write("saved.json", self.report(folder, "--json").stdout)
+        for run in folder, saved:
+            text = start(ORIEL, "report", run, COLUMNS="80").stdout
+            lines = text[text.index("window calls"):].splitlines()
+            self.assertLessEqual(max(map(len, lines)), 80, text)
+            self.assertRegex(text, r"\n +100 % +494 s +493 s +4\n {8}fence in a_function_with_a_long_name at some_long_file_name\.c:300\n")
+            self.assertRegex(text, r"\n +494 s +4\.00 s +[^\n]+ TiB\n {8}a region with a rather long name, of many words\n")
+            self.assertRegex(self.report(run).stdout, r"\n +100 % +494 s +493 s +4 +fence in a_function_with_a_long_name at ")
+
+    def test_one_operation_and_an_unknown_place(self):
+        folder = self.path("one")
+        os.mkdir(folder)
+        file = traces.Rank(folder, 0, 1)
+        file.window(0, [0], 0, "")
+        file.event(traces.operation("put"), 0, 100, bytes_=8, target=0)
+        file.close(1000)
+        self.assertIn("\n    0 -> 0: 8 B in 1 operation\n", self.report(folder).stdout)
+        saved = self.write("saved.json", self.report(folder, "--json").stdout)
+        self.assertIn("\nwindow 1 of MPI_Win_allocate, 1 rank, 64.0 KiB each, never freed\n", self.report(saved).stdout)
 
     def test_line_of_a_site_may_be_from_any_rank(self):
         for rank, site in ((0, "app+0x12"), (1, "main at app.c:3"), (2, "app+0x12")):

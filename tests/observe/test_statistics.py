@@ -305,7 +305,7 @@ class Nodes(Case):
     def check(self, table):
         self.assertIn('window 1 "counted" of MPI_Win_allocate, 4 ranks, 64 B to 256 B each', table)
         self.assertNotIn("missing", table)
-        for row in ("put +16 +128 B", "direct +24 +288 B", "ucx +24 +288 B", "lock +1200 ", "busy target +rank "):
+        for row in ("put +16 +128 B", "direct +24 +288 B", "ucx +24 +288 B", "lock +1,200 ", "busy target +rank "):
             self.assertRegex(table, rf"\n    {row}")
 
     def test_ranks_that_reach_each_other_by_messages_are_added_up(self):
@@ -336,7 +336,7 @@ class End(Case):
         job = self.launch("counts", 2)
         mpi = f", {VERSIONS[options.mpi]}" if options.library == "abi" else "$"
         self.assertEqual(len(re.findall("(?m)^oriel: statistics of counted, 2 ranks on " + TITLES[options.library] + mpi, job.stderr)), 1)
-        self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, created in counts at ')
+        self.assertRegex(job.stderr, r'window 1 "counted" of MPI_Win_allocate, 2 ranks, 64 B to 128 B each, created in\s+counts\s+at\s')
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
 
     def test_a_program_without_windows_is_reported(self):
@@ -358,7 +358,7 @@ class End(Case):
         table = self.launch("late", 2).stderr
         rows = table[table.index("\ncall sites\n"):].splitlines()[3:]
         for row in rows:
-            self.assertRegex(row, r"^ +\d+ % +[\d.]+ [nmu]?s +[\d.]+ [nmu]?s +\d+ +[a-z_]+ in late at counted.c:\d+$")
+            self.assertRegex(row, r"^ +\d+ % +[\d.]+ [nmu]?s +[\d.]+ [nmu]?s +[\d,]+ +[a-z_]+ in late at counted.c:\d+$")
         shares = [int(row.split()[0]) for row in rows]
         self.assertEqual(shares, sorted(shares, reverse=True))
         self.assertTrue([row for row in rows if row.endswith(f" fence in late at counted.c:{line_of('WAITS for the last')}")])
@@ -393,7 +393,7 @@ class End(Case):
             self.assertEqual(json.load(reader.stdout)["ranks"], 2)
 
     def test_contended_locks_are_reported(self):
-        self.assertRegex(self.launch("late", 2).stderr, r"\n  contended locks: [1-9]\d* of \d+ \(\d+ %\) waited, \S+ \S+ each\n")
+        self.assertRegex(self.launch("late", 2).stderr, r"\n  contended locks: [1-9]\d* of [\d,]+ \(\d+ %\) waited, \S+ \S+ each\n")
 
     def test_a_full_disk_loses_nothing(self):
         os.symlink("/dev/full", os.path.join(self.folder, "full.json"))

@@ -85,6 +85,14 @@ class Screen(Case):
         self.assertRegex(words, r'waits in MPI_Win_fence of "rows" \(mixed at hang.c:\d+\) for rank \d+, [0-9.]+ s so far')
         self.assertRegex(words, r'waits in MPI_Win_lock of "halo" \(mixed at hang.c:\d+\) for the lock on rank 0, held by rank 0, [0-9.]+ s')
 
+    def test_a_wait_is_below_its_row_on_a_narrow_terminal(self):
+        job = self.job("hang", "fence")
+        until(job.ranks)
+        lines = top("--once", job.pid, COLUMNS="50").stdout.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 50, lines)
+        at = next(i for i, line in enumerate(lines) if re.fullmatch(r" +0 +\d+ *([\d.k M-]+ *)?", line))
+        self.assertRegex(lines[at + 1], r'^    waits in MPI_Win_fence of "halo"')
+
     def test_keys_sort_and_help(self):
         job = self.job("hang", "lock")
         until(job.ranks)

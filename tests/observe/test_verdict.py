@@ -102,6 +102,23 @@ class Verdicts(Case):
     def test_windows_in_a_loop(self):
         self.check_both("loop", "create_in_loop", "MADE")
 
+    def test_windows_of_one_line_are_one_diagnosis_if_some_share_their_figures(self):
+        def window(windows, name, site):
+            return {"name": name, "flavour": "MPI_Win_allocate" if windows == 1 else "", "site": site, "freed": True, "windows": windows,
+                    "ranks": [], "calls": {"create": {"count": windows, "time_ns": 1_000_000 * windows}}}
+
+        def created(line, window, count):
+            return {"call": "create", "function": "step", "file": "/src/loop.c", "line": line, "window": window, "count": count,
+                    "time_ns": 1_000_000 * count}
+        for name, lines in (("", [7]), ("halo", [7]), ("halo", [7, 8])):
+            windows = [window(1, name, f"step at loop.c:{line}") for line in lines for _ in range(1000 // len(lines))]
+            sites = [created(line, None, 1300 // len(lines)) for line in lines]
+            run = {"format": "oriel-statistics", "version": 2, "ranks": 1, "ran_ns": 2_000_000_000, "program": "a", "host": "mpich",
+                   "windows": [*windows, window(300, None, None)], "sites": sites}
+            verdict = json.loads(self.report(self.write("many.json", json.dumps(run)), "--json"))["verdict"]
+            self.assertEqual([entry["windows"] for entry in verdict["diagnoses"]], [1300] if lines == [7] else [500, 500, 300])
+            self.assertEqual(verdict["diagnoses"][0]["site"], "step at loop.c:7" if lines == [7] else verdict["diagnoses"][0]["site"])
+
     def test_a_flush_after_each_operation(self):
         self.check(self.counted, "flush", "flush_after_each", "FLUSHES")
 

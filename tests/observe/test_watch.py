@@ -145,6 +145,17 @@ class Row(Ended):
         self.assertTrue(lines)
         self.assertLessEqual(max(map(len, lines)), 30, lines)
 
+    def test_eighty_columns_have_the_window_and_the_rank_waited_for(self):
+        for scenario, words in (("fence", rf'\Aoriel: [0-9, -]+ in MPI_Win_fence of "halo" for rank {RANKS - 1}, [0-9.]+ s'),
+                                ("cycle", r'deadlock: 0 -> [0-9> -]+; \d in MPI_Win_lock of "halo" for rank \d')):
+            terminal = self.start("hang", scenario, columns=80)
+            self.assertTrue(terminal.until(b"MPI_Win"), terminal.text)
+            terminal.text = b""
+            terminal.read(2.5)
+            lines = re.findall(r"\033\[24;1H\033\[K\033\[7m(.*?)\033\[0m", terminal.text.decode())
+            self.assertLessEqual(max(map(len, lines)), 80, lines)
+            self.assertRegex(lines[-1], words)
+
     def test_terminated_watcher_restores_the_row(self):
         value = f"test{os.getpid()}.{self.id()}"
         terminal = self.start("busy", 0, self.end, WATCHED_BY=value)

@@ -38,8 +38,8 @@ def program(name):
     return os.path.join(BUILD, "tests", "observe", LIBRARY, name)
 
 
-def top(*arguments, before=()):
-    return subprocess.run([*before, ORIEL, "top", *map(str, arguments)], env=environment(), capture_output=True, text=True,
+def top(*arguments, before=(), **changes):
+    return subprocess.run([*before, ORIEL, "top", *map(str, arguments)], env=environment(**changes), capture_output=True, text=True,
                           timeout=60, stdin=subprocess.DEVNULL)
 
 

@@ -4,6 +4,7 @@ the removal of a page that it cannot write completely."""
 import copy
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -52,6 +53,23 @@ class Command(report_page.Reports):
         result = oriel(self.findings())
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(result.stdout, TEXT)
+
+    def test_many_windows_are_bounded_in_the_text(self):
+        def many(folder, windows):
+            file = traces.Rank(folder, 0, 1)
+            for window in range(windows):
+                file.window(window, [0], 0, f"w{window}", site="main at a.c:1")
+                file.event(traces.call("fence"), 1000 * window, 500, window=window)
+            file.close(10_000_000)
+        for windows, more in ((50, 0), (1251, 1)):
+            folder = self.traces(many, f"many{windows}", windows=windows)
+            saved = self.path(f"{windows}.json")
+            with open(saved, "w", encoding="utf-8") as file:
+                file.write(oriel(folder, "--json").stdout)
+            for source, each, words in ((folder, r"\nWindow \d+ ", "and 1,201 more windows; --json has all\n"),
+                                        (saved, r"\nwindow \d+ ", "and 1,201 more windows; --stats=FILE.json has all\n")):
+                text = oriel(source).stdout
+                self.assertEqual((len(re.findall(each, text)), text.count(words)), (50, more), text)
 
     def test_names_that_are_empty(self):
         for option, short, what in (("--output", "-o", "file"), ("--perfetto", "--perfetto", "file"), ("--otf2", "--otf2", "folder")):

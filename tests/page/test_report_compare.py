@@ -15,7 +15,7 @@ def write(folder, puts=10, waiting_ns=1_000_000, called="halo", ranks=4, windows
             for i in range(puts):
                 file.event(traces.operation("put"), 1000 * i, 500, window=window, bytes_=1024, target=(rank + 1) % ranks)
             late = rank == ranks - 1
-            file.event(traces.call("fence"), 100_000, 5_000 if late else waiting_ns + 5_000, window=window,
+            file.event(traces.call("fence"), 100_000, 5_000 if late else waiting_ns + 5_000, window=window, site="step at halo.c:82",
                        waiting_ns=0 if late else waiting_ns, cause=None if late else "late_fence", cause_rank=-1 if late else ranks - 1)
         file.close(300_000 + waiting_ns)
 
@@ -40,6 +40,9 @@ class Compared(report_page.Reports):
         at = found["rows"].index(["", "waiting", "3 ms", "150 ms", "", "50 times"])
         self.assertEqual(found["bars"][at], ["2%", "100%"])
         self.assertIn(["rank 3", "waiting", "3 ms", "150 ms", "", "50 times"], found["rows"])
+        self.assertEqual(self.use("""return all("#sites tbody tr").map(row => [...row.cells].map(cell => cell.innerText.trim()));""")[:2],
+                         [["fence in step at halo.c:82", "count", "4", "4", "", "the same"],
+                          ["", "time", "3.02 ms", "150 ms", "", "50 times"]])
 
     def test_names_are_text(self):
         self.compared({"called": report_page.HOSTILE}, {"called": report_page.HOSTILE, "puts": 12})

@@ -1,5 +1,5 @@
-/* The page of two runs: their totals, and for each window the amounts before and after as pairs of
- * bars. The command has ordered windows and rows, the largest change first. */
+/* The page of two runs: their totals, and for each call site and window the amounts before and after
+ * as pairs of bars. The command has ordered windows and rows, the largest change first. */
 import {make, section, table, figure} from "./dom.js";
 import {data} from "./model.js";
 import {hostTitle} from "./summary.js";
@@ -116,6 +116,8 @@ const windowPart = (window, place) => {
     );
 };
 
+const siteName = ({call, site, site_before: before}) => `${call} in ${site}${before && before !== site ? `, before in ${before}` : ""}`;
+
 const runFacts = (run, when) =>
     make(
         "div",
@@ -132,7 +134,8 @@ const runFacts = (run, when) =>
 export const comparisonParts = () => {
     const total = comparison.total,
         windows = comparison.windows,
-        left = comparison.windows_left_out;
+        sites = comparison.sites.map(site => ({...site, name: siteName(site)})),
+        left = {windows: comparison.windows_left_out, sites: comparison.sites_left_out};
     const program = (comparison.runs[1].program || "a program").split(" ")[0].split("/").pop();
     const tile = (value, words, kind) => make("div", {class: "tile " + kind}, make("b", {}, value), make("span", {}, words));
     document.title = `${program}: what changed`;
@@ -161,13 +164,22 @@ export const comparisonParts = () => {
                     );
                 }),
         ),
+        sites.length
+            ? section(
+                  "sites",
+                  "Call sites",
+                  "The lines of the program that called, the largest change of time first. Pale rows did not change.",
+                  make("div", {class: "card"}, changesTable("Call sites", sites)),
+                  left.sites ? make("p", {class: "hint"}, `and ${units.plural(left.sites, "call site")} with smaller changes`) : null,
+              )
+            : null,
         section(
             "changes",
             "Windows",
             "The largest change first. Pale rows did not change: the same amounts, or times within 5 %. " +
                 (comparison.per_rank ? "All amounts are means over the ranks." : "All amounts are sums over the ranks."),
             windows.length ? windows.map(windowPart) : make("p", {class: "nothing"}, "The runs created no windows."),
-            left ? make("p", {class: "hint"}, `and ${units.plural(left, "window")} with smaller changes`) : null,
+            left.windows ? make("p", {class: "hint"}, `and ${units.plural(left.windows, "window")} with smaller changes`) : null,
         ),
     ];
 };
