@@ -341,6 +341,27 @@ ORIEL_TOOL_NAME(pvar_handle_free)
 
 typedef int host_operation(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
 
+/* Of all handles. The host has its own one by one: libraries of the standard ABI hand it the constant
+ * for all handles as if it were one of them. As in MPI-4.1, 15.3.7, variables that cannot be changed
+ * so are left out. */
+static int all_handles_change(MPI_T_pvar_session session, const struct performance_session *all,
+                              void (*change)(struct performance_handle *handle),
+                              host_operation *of_host)
+{
+    int code = MPI_SUCCESS;
+    for (struct performance_handle *handle = all->handles; handle != NULL; handle = handle->next) {
+        int one = MPI_SUCCESS;
+        if (handle->variable != NULL)
+            change(handle);
+        else
+            one = of_host(session, (MPI_T_pvar_handle)(uintptr_t)handle->key);
+        if (one != MPI_T_ERR_PVAR_NO_STARTSTOP && one != MPI_T_ERR_PVAR_NO_WRITE &&
+            code == MPI_SUCCESS)
+            code = one;
+    }
+    return code;
+}
+
 static int handles_change(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
                           void (*change)(struct performance_handle *handle),
                           host_operation *of_host)
@@ -353,12 +374,8 @@ static int handles_change(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
     bool is_host = code == MPI_SUCCESS && found->variable == NULL;
     if (code == MPI_SUCCESS && !is_host)
         change(found);
-    if (code == MPI_T_ERR_INVALID_HANDLE && handle == MPI_T_PVAR_ALL_HANDLES) {
-        is_host = true;
-        for (found = session_find(session)->handles; found != NULL; found = found->next)
-            if (found->variable != NULL)
-                change(found);
-    }
+    if (code == MPI_T_ERR_INVALID_HANDLE && handle == MPI_T_PVAR_ALL_HANDLES)
+        code = all_handles_change(session, session_find(session), change, of_host);
     pthread_mutex_unlock(&tool_mutex);
     return is_host ? of_host(session, handle) : code;
 }
