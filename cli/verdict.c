@@ -393,15 +393,16 @@ static char *note_begin(struct oriel_verdict *verdict)
 
 static void note_pauses(const struct oriel_job_sum *job, struct oriel_verdict *out)
 {
-    char paused[ORIEL_FIGURE], ran[ORIEL_FIGURE];
+    char share[ORIEL_FIGURE];
     if (job->paused_ns == 0)
         return;
     uint64_t ranks = job->paused_ranks > 0 ? (uint64_t)job->paused_ranks : 1;
     say(note_begin(out),
-        "MPI_Pcontrol paused %d of %d ranks, for %s of %s on average: all figures are those of the "
-        "rest",
-        (int)job->paused_ranks, (int)job->head->ranks,
-        oriel_time_text(paused, job->paused_ns / ranks), oriel_time_text(ran, job->head->ran_ns));
+        "%d of %d ranks %s paused by MPI_Pcontrol for %s of the run%s; the figures are those of "
+        "the rest",
+        (int)job->paused_ranks, (int)ranks_reported(job), ranks == 1 ? "was" : "were",
+        oriel_share_text(share, job->paused_ns / ranks, job->head->ran_ns),
+        ranks == 1 ? "" : " on average");
 }
 
 /* A sample whose events would have taken half of the room: 10, 20, 50, 100 and so on. The rest is

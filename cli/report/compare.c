@@ -449,8 +449,9 @@ static void notes_of_run(struct oriel_comparison *comparison, int side)
                  (int)early, (int)run->head.ranks);
     if (run->sum.paused_ns > 0)
         note_add(comparison,
-                 "the %s run: MPI_Pcontrol paused %d of %d ranks, which have no figures then",
-                 which, (int)run->sum.paused_ranks, (int)run->head.ranks);
+                 "the %s run: %d of %d ranks paused (MPI_Pcontrol); the figures are those of the "
+                 "rest",
+                 which, (int)run->sum.paused_ranks, (int)(run->head.ranks - missing));
     if (run->sum.filter != NULL && run->sum.filter[0] != '\0')
         note_add(comparison,
                  "the %s run: only calls that --trace-filter \"%s\" selects were traced", which,

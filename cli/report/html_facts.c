@@ -175,6 +175,8 @@ json_t *oriel_html_window_facts(const struct oriel_html_run *run, uint32_t place
     const struct oriel_traced_window *window = &run->traces->windows[run->window[place]];
     uint64_t least = UINT64_MAX, most = 0, all = 0;
     for (int32_t i = 0; i < window->n; i++) {
+        if (window->paths[i] == ORIEL_TRACED_PATH_UNKNOWN)
+            continue;
         least = window->sizes_bytes[i] < least ? window->sizes_bytes[i] : least;
         most = window->sizes_bytes[i] > most ? window->sizes_bytes[i] : most;
         all += window->sizes_bytes[i];
@@ -185,7 +187,7 @@ json_t *oriel_html_window_facts(const struct oriel_html_run *run, uint32_t place
     oriel_json_set(out, "flavour", flavour != NULL ? json_string(flavour) : json_null());
     oriel_json_set(out, "ranks", json_integer(window->n));
     oriel_json_set(out, "disp_unit", json_integer(window->disp_unit));
-    least = window->n > 0 ? least : 0;
+    least = least < most ? least : most;
     oriel_json_set(out, "size",
                    json_pack("[I, I, I]", (json_int_t)least, (json_int_t)most, (json_int_t)all));
     oriel_json_set(out, "memory_paths", window_paths_json(window));

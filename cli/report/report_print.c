@@ -144,18 +144,27 @@ static void print_run(const struct oriel_traces *traces, FILE *out)
 
 /* --- a window --- */
 
+/* Of the ranks that described their memory. */
 static void print_sizes(const struct oriel_traced_window *window, FILE *out)
 {
     uint64_t least = UINT64_MAX;
     uint64_t most = 0;
+    int32_t unknown = 0;
     char text[TEXT];
     for (int32_t i = 0; i < window->n; i++) {
+        if (window->paths[i] == ORIEL_TRACED_PATH_UNKNOWN) {
+            unknown++;
+            continue;
+        }
         least = window->sizes_bytes[i] < least ? window->sizes_bytes[i] : least;
         most = window->sizes_bytes[i] > most ? window->sizes_bytes[i] : most;
     }
-    if (least != most)
+    if (least < most)
         fprintf(out, "%s to ", oriel_bytes_text(text, least));
-    fprintf(out, "%s each", oriel_bytes_text(text, most));
+    if (unknown < window->n)
+        fprintf(out, "%s each", oriel_bytes_text(text, most));
+    if (unknown > 0)
+        fprintf(out, "%sunknown on %d", unknown < window->n ? ", " : "", (int)unknown);
 }
 
 static void print_window_head(const struct oriel_traces *traces, uint32_t index, FILE *out)

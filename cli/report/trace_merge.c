@@ -317,7 +317,7 @@ static void window_make(struct oriel_traced_window *window, const struct oriel_t
     window->paths = oriel_alloc(n);
     window->reasons = oriel_alloc(n * sizeof *window->reasons);
     memset(window->world_ranks, 0xff, n * sizeof *window->world_ranks);
-    memset(window->paths, 0xff, n);
+    memset(window->paths, ORIEL_TRACED_PATH_UNKNOWN, n);
 }
 
 /* The run's index of a call site; 0 for one that the file does not describe. */

@@ -29,13 +29,16 @@ struct oriel_traced_rank {
     const char *problem; /* NULL, or the problem with the file */
 };
 
+enum { ORIEL_TRACED_PATH_UNKNOWN = 255 };
+
 struct oriel_traced_window {
     uint64_t window_id;
     bool is_freed; /* by a call that is not traced */
     int32_t n;
     int32_t *world_ranks;  /* n; -1 when no file contains it */
     uint64_t *sizes_bytes; /* n; 0 when no file contains it */
-    /* n: enum oriel_counted_path of the rank's memory; 255 when no file contains it */
+    /* n: enum oriel_counted_path of the rank's memory; ORIEL_TRACED_PATH_UNKNOWN when no file
+     * contains it */
     uint8_t *paths;
     char name[64];
     uint32_t place; /* of its creating call: index into sites.places; 0: unknown */

@@ -7,8 +7,6 @@
 
 #include "cli/cli.h"
 
-enum { UNKNOWN_PATH = 255 };
-
 struct summing {
     struct oriel_reported_run *run;
     uint32_t rank;    /* whose events are being read; an index in traces->ranks */
@@ -27,7 +25,7 @@ static void window_describe(const struct oriel_traced_window *traced,
     for (int32_t i = 0; i < traced->n; i++) {
         struct oriel_member_sum *member = &window->members[i];
         member->world_rank = traced->world_ranks[i];
-        member->has_reported = traced->paths[i] != UNKNOWN_PATH;
+        member->has_reported = traced->paths[i] != ORIEL_TRACED_PATH_UNKNOWN;
         member->path = member->has_reported ? traced->paths[i] : 0;
         member->size_bytes = traced->sizes_bytes[i];
         member->reason = traced->reasons[i];

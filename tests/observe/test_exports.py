@@ -87,7 +87,9 @@ class Summary(Known):
         traces.Rank(self.traces, 0, RANKS).close(12_000_000)  # made no calls
         traces.Rank(self.traces, 1, RANKS).close(12_000_000, ended=False)
         traces.Rank(self.traces, 2, RANKS).close(12_000_000, dropped=1)
-        self.assertIn("  4 ranks, traces of 2 of them; mpich", self.report(self.traces).stdout)
+        text = self.report(self.traces).stdout
+        self.assertIn("  4 ranks, traces of 2 of them; mpich", text)
+        self.assertIn('\nWindow 1 "halo": allocate, 4 ranks, 64.0 KiB each, unknown on 3, created in', text)
         verdict = json.loads(self.report(self.traces, "--json").stdout)["verdict"]
         self.assertEqual(verdict["ranks_ns"], 2 * 12_000_000)
 

@@ -68,7 +68,7 @@ class Marks(report_page.Reports):
         epochs = [(rank, begin // MS, duration // MS) for rank, begin, duration in
                   zip(*(data["epochs"][key] for key in ("rank", "begin", "duration")))]
         self.assertEqual([epoch for epoch in epochs if epoch[0] == 0], [(0, 1, 19), (0, 20, 2), (0, 82, 9)])
-        self.assertIn("MPI_Pcontrol paused 2 of 2 ranks, for 30.0 ms of 100 ms on average", self.open().shown())
+        self.assertIn("2 of 2 ranks were paused by MPI_Pcontrol for 30 % of the run on average; the figures are those of the rest.", self.open().shown())
 
     def test_shares_are_of_the_time_without_pauses(self):
         self.report(self.traces(marked))

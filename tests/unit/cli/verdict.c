@@ -329,8 +329,14 @@ static void pauses_are_not_part_of_the_run(void **state)
     assert_int_equal(verdict.ran_ns, 400 * MS);
     assert_int_equal(verdict.notes_count, 1);
     assert_string_equal(verdict.notes[0],
-                        "MPI_Pcontrol paused 3 of 4 ranks, for 800 ms of 1.00 s on average: all "
-                        "figures are those of the rest");
+                        "3 of 4 ranks were paused by MPI_Pcontrol for 80 % of the run on average; "
+                        "the figures are those of the rest");
+    has_reported[0] = ORIEL_REPORTED_NOTHING;
+    job.paused_ranks = 1;
+    job.paused_ns = 300 * MS;
+    judge();
+    assert_string_equal(verdict.notes[0], "1 of 3 ranks was paused by MPI_Pcontrol for 30 % of the "
+                                          "run; the figures are those of the rest");
     job.paused_ns = 9000 * MS; /* of a damaged file */
     judge();
     assert_int_equal(verdict.all_ns, 0);
