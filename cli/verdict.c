@@ -409,7 +409,7 @@ static void note_pauses(const struct oriel_job_sum *job, struct oriel_verdict *o
  * for calls that are not sampled. */
 static uint64_t sample_that_fits(const struct oriel_job_sum *job)
 {
-    double wanted = 2 * (double)(job->events + job->dropped) / (double)(job->events + 1);
+    double wanted = 2 * (double)(job->events + job->dropped) / (double)job->events;
     uint64_t sample = 10;
     for (int step = 0; (double)sample < wanted && sample < ORIEL_TRACE_SAMPLE_MOST / 10; step++)
         sample = step % 3 == 1 ? sample / 2 * 5 : 2 * sample;
@@ -424,9 +424,13 @@ static void note_losses(const struct oriel_job_sum *job, struct oriel_verdict *o
     char *note = note_begin(out);
     say(note, "%s events ", oriel_count_text(count, job->dropped));
     say(note,
-        "(%s) were dropped, because the disk was too slow or ORIEL_TRACE_LIMIT was reached, "
-        "and are in no figure: --trace-filter or --trace-sample %" PRIu64 " trace less",
-        oriel_share_text(share, job->dropped, job->events + job->dropped), sample_that_fits(job));
+        "(%s) were dropped, because the disk was too slow or ORIEL_TRACE_LIMIT was reached, and "
+        "are in no figure: ",
+        oriel_share_text(share, job->dropped, job->events + job->dropped));
+    if (job->events > 0)
+        say(note, "--trace-filter or --trace-sample %" PRIu64 " trace less", sample_that_fits(job));
+    else
+        say(note, "set a higher ORIEL_TRACE_LIMIT");
 }
 
 static void notes_make(const struct oriel_job_sum *job, struct oriel_verdict *out)

@@ -20,7 +20,8 @@ static void print_time(const struct oriel_verdict *verdict, FILE *out)
     else
         fprintf(out, "%s in window calls, %s waiting", oriel_time_text(calls, verdict->calls_ns),
                 oriel_time_text(waiting, verdict->waiting_ns));
-    fputs(verdict->count == 0 ? "; nothing stands out\n" : "\n", out);
+    bool is_known = verdict->all_ns > 0 || verdict->calls_ns > 0;
+    fputs(verdict->count == 0 && is_known ? "; nothing stands out\n" : "\n", out);
 }
 
 static void print_sentence(const char *sentence, int width, FILE *out)

@@ -37,8 +37,8 @@ struct oriel_traced_window {
     int32_t n;
     int32_t *world_ranks;  /* n; -1 when no file contains it */
     uint64_t *sizes_bytes; /* n; 0 when no file contains it */
-    /* n: enum oriel_counted_path of the rank's memory; or ORIEL_TRACED_PATH_UNKNOWN: no file contains
-     * the rank's memory */
+    /* n: enum oriel_counted_path of the rank's memory; ORIEL_TRACED_PATH_UNKNOWN when no file
+     * contains it */
     uint8_t *paths;
     char name[64];
     uint32_t place; /* of its creating call: index into sites.places; 0: unknown */

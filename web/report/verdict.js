@@ -27,7 +27,7 @@ export const verdict = () => {
                 ? `${units.percent(inside / whole)} of ${units.duration(whole / data.run.traced)} in window calls, ` +
                       `${units.percent(waiting / whole)} waiting`
                 : `${units.duration(inside)} in window calls, ${units.duration(waiting)} waiting`,
-            diagnoses.length ? "." : "; nothing stands out.",
+            diagnoses.length || !(whole || inside) ? "." : "; nothing stands out.",
         ),
         notes.map(note => make("p", {class: "note"}, note + ".")),
         diagnoses.length

@@ -369,6 +369,10 @@ static void a_selection_is_named(void **state)
     job.dropped = 49 * 900;
     judge();
     assert_non_null(strstr(verdict.notes[1], "--trace-sample 100 trace less"));
+    job.events = 0;
+    judge();
+    assert_non_null(strstr(verdict.notes[1], "(100 %) were dropped"));
+    assert_non_null(strstr(verdict.notes[1], "are in no figure: set a higher ORIEL_TRACE_LIMIT"));
 }
 
 /* Without the calls that complete them, nothing is known about tiny operations. */
