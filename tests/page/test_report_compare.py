@@ -40,7 +40,7 @@ class Compared(report_page.Reports):
         at = found["rows"].index(["", "waiting", "3 ms", "150 ms", "", "50 times"])
         self.assertEqual(found["bars"][at], ["2%", "100%"])
         self.assertIn(["rank 3", "waiting", "3 ms", "150 ms", "", "50 times"], found["rows"])
-        self.assertEqual(self.use("""return all("#sites tbody tr").map(row => [...row.cells].map(cell => cell.innerText.trim()));""")[:2],
+        self.assertEqual(self.use("""return all("#changed-sites tbody tr").map(row => [...row.cells].map(cell => cell.innerText.trim()));""")[:2],
                          [["fence in step at halo.c:82", "count", "4", "4", "", "the same"],
                           ["", "time", "3.02 ms", "150 ms", "", "50 times"]])
 

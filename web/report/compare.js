@@ -166,7 +166,7 @@ export const comparisonParts = () => {
         ),
         sites.length
             ? section(
-                  "sites",
+                  "changed-sites",
                   "Call sites",
                   "The lines of the program that called, the largest change of time first. Pale rows did not change.",
                   make("div", {class: "card"}, changesTable("Call sites", sites)),

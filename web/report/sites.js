@@ -1,7 +1,7 @@
 /* Call sites: the lines of the program that called, as a view by file, function and line, whose widths are the chosen
  * quantity, and as a table that can be sorted. */
 import {hideTooltip, showTooltip} from "../plot.js";
-import {bar, figure, make, section} from "./dom.js";
+import {bar, make, section} from "./dom.js";
 import {callClass, data, kindName, placeName, shown, watch} from "./model.js";
 import * as units from "./units.js";
 
@@ -103,6 +103,7 @@ const box = (group, level, whole, all, quantity, choose) => {
 
 /* --- the table --- */
 
+const SHARE = "Share of the time";
 const COLUMNS = [
     {key: "name", title: "Call site"},
     {key: "call", title: "Call"},
@@ -135,9 +136,9 @@ const siteRow = (site, all) => {
             placeName(site.place),
             place && place.inlined ? make("small", {}, "inlined " + place.inlined) : null,
         ),
-        make("td", {}, kindName(site.kind)),
-        COLUMNS.slice(2).map(({key, words}) => figure(words(site[key]))),
-        make("td", {class: "share"}, units.percent(all ? site.ns / all : 0), bar(parts, all)),
+        make("td", {"data-head": "Call"}, kindName(site.kind)),
+        COLUMNS.slice(2).map(({key, title, words}) => make("td", {class: "n", "data-head": title}, words(site[key]))),
+        make("td", {class: "share", "data-head": SHARE}, units.percent(all ? site.ns / all : 0), bar(parts, all)),
     );
 };
 
@@ -259,7 +260,7 @@ export const sitesSection = () => {
             make(
                 "div",
                 {class: "scroll", tabindex: 0, role: "region", "aria-label": "Call sites"},
-                make("table", {}, make("thead", {}, make("tr", {}, heads, make("th", {scope: "col"}, "Share of the time"))), body),
+                make("table", {}, make("thead", {}, make("tr", {}, heads, make("th", {scope: "col"}, SHARE))), body),
             ),
             note,
         ),

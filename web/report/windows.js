@@ -65,7 +65,7 @@ export const windowsSection = () => {
         return make(
             "tr",
             {"data-window": place},
-            make("th", {scope: "row"}, button, window.site ? make("small", {}, "made by " + window.site) : null),
+            make("th", {scope: "row"}, button, window.site ? make("small", {}, "created in " + window.site) : null),
             make("td", {}, window.flavour || ""),
             figure(window.ranks === undefined ? "" : units.count(window.ranks)),
             make("td", {}, window.size ? (window.flavour === "dynamic" ? "" : sizes(window.size)) : ""),
