@@ -28,8 +28,8 @@ static bool look(const struct oriel_trace_event *event, void *context)
     int32_t n = seen->parsed->windows[event->window]->head.n;
     REQUIRE(event->target >= -1 && event->target < n && event->cause_rank >= -1 &&
             event->cause_rank < n);
-    REQUIRE(event->begin_ns >= seen->parsed->first_ns &&
-            event->begin_ns + event->duration_ns <= seen->parsed->last_ns);
+    REQUIRE(event->begin_ns >= seen->parsed->begin_ns &&
+            event->begin_ns + event->duration_ns <= seen->parsed->end_ns);
     REQUIRE(event->waiting_ns <= event->duration_ns);
     REQUIRE(event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
     seen->events++;
@@ -41,8 +41,8 @@ static bool mark_look(const struct oriel_trace_mark *mark, void *context)
     struct seen *seen = context;
     REQUIRE(mark->kind < ORIEL_MARK_KINDS_END && mark->waiting_ns <= mark->duration_ns);
     REQUIRE(mark->kind != ORIEL_MARK_REGION || mark->region < seen->parsed->regions_count);
-    REQUIRE(mark->begin_ns >= seen->parsed->first_ns &&
-            mark->begin_ns + mark->duration_ns <= seen->parsed->last_ns);
+    REQUIRE(mark->begin_ns >= seen->parsed->begin_ns &&
+            mark->begin_ns + mark->duration_ns <= seen->parsed->end_ns);
     seen->marks++;
     return true;
 }
