@@ -38,6 +38,7 @@ def sampled(folder):
     file.window(0, [0], 0, "halo")
     file.event(traces.call("fence"), 0, 1 * MS)
     file.event(traces.operation("put"), 2 * MS, 1000, bytes_=8, target=0)
+    file.event(traces.operation("put"), 3 * MS, 20_000, bytes_=8, target=0, alone=True)
     file.event(traces.call("fence"), 4 * MS, 1 * MS)
     file.close(6 * MS)
 
@@ -68,17 +69,20 @@ class Marks(report_page.Reports):
         epochs = [(rank, begin // MS, duration // MS) for rank, begin, duration in
                   zip(*(data["epochs"][key] for key in ("rank", "begin", "duration")))]
         self.assertEqual([epoch for epoch in epochs if epoch[0] == 0], [(0, 1, 19), (0, 20, 2), (0, 82, 9)])
-        self.assertIn("2 of 2 ranks were paused by MPI_Pcontrol for 30 % of the run on average; the figures are those of the rest.", self.open().shown())
+        self.assertIn("2 of 2 ranks were paused by MPI_Pcontrol for 30 % of the run on average; the figures are those of the rest.",
+                      self.open().shown())
 
     def test_shares_are_of_the_time_without_pauses(self):
         self.report(self.traces(marked))
-        verdict, tiles = self.use('return [".tiles", "#verdict"].map(part => page.querySelector(part).innerText.replace(/\\s+/g, " "));')[::-1]
+        verdict, tiles = self.use('return ["#verdict", ".tiles"].map(part => '
+                                  'page.querySelector(part).innerText.replace(/\\s+/g, " "));')
         self.assertIn("11.4 % of 70 ms in window calls, 0 % waiting", verdict)
         self.assertIn("11.4 % of the ranks' time in window calls 0 % waiting", tiles)
 
     def test_samples_and_filters_are_named(self):
         data = self.report(self.traces(sampled))
-        self.assertEqual(data["windows"][0]["operations"][traces.operation("put")][:2], [100, 800])
+        self.assertEqual(data["windows"][0]["operations"][traces.operation("put")], [200, 1600, 100 * 1000 + 20_000])
+        self.assertEqual(data["verdict"]["calls_ns"], 2 * MS + 100 * 1000 + 20_000)
         shown = self.open().shown()
         self.assertIn('Only calls that --trace-filter "call=put,fence" selects were traced.', shown)
         self.assertIn("One in 100 operations was traced (--trace-sample)", shown)
