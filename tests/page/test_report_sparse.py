@@ -87,7 +87,7 @@ class Text(report_page.Reports):
             file.close(1000)
         text = self.report(write, "2 of 3 ranks have no readable trace")
         self.assertIn('"later windows"', text)
-        self.assertRegex(text, r"several -> \[2\]: 8 B in 1 operations")
+        self.assertRegex(text, r"several -> \[2\]: 8 B in 1 operation\n")
 
     def test_incomplete_findings_are_marked(self):
         text = oriel(self.findings(dict(FINDINGS, complete=False, findings_lost=3))).stdout
