@@ -341,9 +341,9 @@ ORIEL_TOOL_NAME(pvar_handle_free)
 
 typedef int host_operation(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
 
-/* Of all handles. The host has its own one by one: libraries of the standard ABI hand it the constant
- * for all handles as if it were one of them. As in MPI-4.1, 15.3.7, variables that cannot be changed
- * so are left out. */
+/* Of all handles. The host gets its own one by one: libraries of the standard ABI hand on the
+ * constant for all handles as if it were one of them. As in MPI-4.1, 15.3.7, variables that cannot
+ * be changed so are left out. */
 static int all_handles_change(MPI_T_pvar_session session, const struct performance_session *all,
                               void (*change)(struct performance_handle *handle),
                               host_operation *of_host)
