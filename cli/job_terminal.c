@@ -35,7 +35,7 @@ static bool process_read(int pid, int *parent, char name[32])
 
 /* Commands first, then daemons. */
 enum { COMMANDS = 5 };
-static const char *const launchers[] = {"mpiexec", "mpirun", "orterun", "prterun", "srun",
+static const char *const launchers[] = {"mpiexec", "mpirun", "orterun", "prterun",        "srun",
                                         "orted",   "prted",  "prte",    "hydra_pmi_proxy"};
 
 static bool is_launcher(const char *name, size_t names)

@@ -108,10 +108,9 @@ static json_t *job_json(const struct oriel_checked_job *job)
     return oriel_json_checked(json_pack(
         "{s:s, s:i, s:o, s:s, s:o, s:i, s:o, s:b, s:b, s:o, s:I, s:o}", "format", "oriel-check",
         "version", 3, "oriel", TEXT(head->version), "host", head->host, "host_version",
-        TEXT(head->host_version), "ranks", (int)head->ranks,
-        "program", TEXT(head->program), "complete", (int)head->complete, "local_accesses_watched",
-        (int)head->local_watched, "findings", findings, "findings_lost", (json_int_t)head->lost,
-        "not_checked", unseen));
+        TEXT(head->host_version), "ranks", (int)head->ranks, "program", TEXT(head->program),
+        "complete", (int)head->complete, "local_accesses_watched", (int)head->local_watched,
+        "findings", findings, "findings_lost", (json_int_t)head->lost, "not_checked", unseen));
 }
 
 char *oriel_findings_write_json(const struct oriel_checked_job *job, const char *path)

@@ -755,11 +755,11 @@ static void handles_are_made_and_freed_at_random(enum window_kind kind)
             continue;
         }
         CHECK_CODE(MPI_T_ERR_INVALID_HANDLE,
-                    MPI_T_pvar_read(sessions[1 - of_session[at]], live[at], values));
+                   MPI_T_pvar_read(sessions[1 - of_session[at]], live[at], values));
         CHECK_OK(MPI_T_pvar_handle_free(sessions[of_session[at]], &live[at]));
         CHECK(live[at] == MPI_T_PVAR_HANDLE_NULL, "the handle remains");
         CHECK_CODE(MPI_T_ERR_INVALID_HANDLE,
-                    MPI_T_pvar_read(sessions[of_session[at]], copy, values));
+                   MPI_T_pvar_read(sessions[of_session[at]], copy, values));
     }
     for (int i = 0; i < 2; i++)
         CHECK_OK(MPI_T_pvar_session_free(&sessions[i]));
@@ -784,17 +784,17 @@ static void wrong_arguments_are_refused(enum window_kind kind)
     CHECK_CODE(MPI_T_ERR_INVALID_INDEX, name_of(2, count_of(2), NULL, NULL));
     CHECK_CODE(MPI_T_ERR_INVALID_NAME, MPI_T_cvar_get_index("ORIEL_NOTHING", &index));
     CHECK_CODE(MPI_T_ERR_INVALID_NAME,
-                MPI_T_pvar_get_index("oriel_put_count", MPI_T_PVAR_CLASS_TIMER, &index));
+               MPI_T_pvar_get_index("oriel_put_count", MPI_T_PVAR_CLASS_TIMER, &index));
     CHECK_CODE(MPI_T_ERR_INVALID_INDEX, MPI_T_cvar_handle_alloc(-1, NULL, &cvar, &count));
     CHECK_CODE(MPI_T_ERR_INVALID, MPI_T_cvar_handle_alloc(0, NULL, NULL, &count));
     CHECK_OK(MPI_T_pvar_session_create(&session));
     CHECK_CODE(MPI_T_ERR_INVALID_INDEX,
-                MPI_T_pvar_handle_alloc(session, -1, NULL, &handle, &count));
+               MPI_T_pvar_handle_alloc(session, -1, NULL, &handle, &count));
     CHECK_CODE(MPI_T_ERR_INVALID_SESSION,
-                MPI_T_pvar_handle_alloc(no_session, puts, &window.win, &handle, &count));
+               MPI_T_pvar_handle_alloc(no_session, puts, &window.win, &handle, &count));
     CHECK_CODE(MPI_T_ERR_INVALID, MPI_T_pvar_handle_alloc(session, puts, NULL, &handle, &count));
     CHECK_CODE(MPI_T_ERR_INVALID_HANDLE,
-                MPI_T_pvar_handle_alloc(session, puts, &none, &handle, &count));
+               MPI_T_pvar_handle_alloc(session, puts, &none, &handle, &count));
     CHECK_CODE(MPI_T_ERR_INVALID_HANDLE, MPI_T_pvar_start(session, no_handle));
     CHECK_CODE(MPI_T_ERR_INVALID_HANDLE, MPI_T_pvar_read(session, no_handle, &value));
     CHECK_CODE(MPI_T_ERR_INVALID_HANDLE, MPI_T_pvar_read(session, MPI_T_PVAR_ALL_HANDLES, &value));
@@ -823,9 +823,9 @@ static void windows_beyond_the_limit_are_only_in_sums(enum window_kind kind)
     struct window window = window_make(kind, 64, 8, MPI_COMM_SELF);
     CHECK_OK(MPI_T_pvar_session_create(&session));
     CHECK_CODE(MPI_T_ERR_OUT_OF_HANDLES,
-                MPI_T_pvar_handle_alloc(session,
-                                        pvar_find("oriel_win_put_count", MPI_T_PVAR_CLASS_COUNTER),
-                                        &window.win, &handle, &count));
+               MPI_T_pvar_handle_alloc(session,
+                                       pvar_find("oriel_win_put_count", MPI_T_PVAR_CLASS_COUNTER),
+                                       &window.win, &handle, &count));
     MPI_T_pvar_handle all =
         handle_make(session, "oriel_put_count", MPI_T_PVAR_CLASS_COUNTER, NULL, 1);
     put_some(&window, 0, 3, 1);

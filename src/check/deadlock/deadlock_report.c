@@ -91,9 +91,8 @@ static void need_describe(struct oriel_text *text, const struct oriel_wait_need 
 static void remedy_describe(struct oriel_finding *finding, const struct oriel_wait_need *need,
                             int next, char *help, size_t room)
 {
-    static const char *const actions[] = {[ORIEL_NEED_KEY] = "send",
-                                          [ORIEL_NEED_SEND] = "receive",
-                                          [ORIEL_NEED_RECEIVE] = "send"};
+    static const char *const actions[] = {
+        [ORIEL_NEED_KEY] = "send", [ORIEL_NEED_SEND] = "receive", [ORIEL_NEED_RECEIVE] = "send"};
     const char *call = needed_call(need);
     const uint32_t kind = need_kind(need);
     const char *action = kind < sizeof actions / sizeof actions[0] ? actions[kind] : NULL;

@@ -326,8 +326,8 @@ struct oriel_site oriel_site_coded(const struct oriel_site *site)
         return coded;
     const struct known *caller = known->kind == KNOWN_RUNTIME ? caller_of_runtime() : known;
     caller = caller == NULL ? known : caller;
-    coded.address = caller->kind < KNOWN_PYTHON_BINDING ? caller->code
-                                                        : python_code(false, caller->code);
+    coded.address =
+        caller->kind < KNOWN_PYTHON_BINDING ? caller->code : python_code(false, caller->code);
     return coded;
 }
 

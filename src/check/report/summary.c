@@ -149,8 +149,7 @@ static void summary_write_alone(const struct oriel_summary *summary)
     for (uint32_t i = 0; i < summary->records_count; i++)
         occurrences += summary->records[i].count;
     oriel_text_add(&text,
-                   "oriel check: %" PRIu32 " problem%s (%" PRIu64
-                   " occurrence%s) on %d rank%s\n",
+                   "oriel check: %" PRIu32 " problem%s (%" PRIu64 " occurrence%s) on %d rank%s\n",
                    summary->records_count, summary->records_count == 1 ? "" : "s", occurrences,
                    occurrences == 1 ? "" : "s", summary->ranks, summary->ranks == 1 ? "" : "s");
     oriel_text_write(&text);
