@@ -46,7 +46,7 @@ class Launch(Case):
             job = subprocess.Popen([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "--plain", "--timeout", "50", "sh",
                                     "-c", "trap '' TERM; sleep 49; true", stamp], env=environment(), stdout=subprocess.PIPE,
                                    stderr=subprocess.DEVNULL)
-            while len(self.found(stamp)) < 2:  # the launch alone may not handle signals yet
+            while len(self.found(stamp)) < 4:  # this script, the host's launcher, and both ranks
                 time.sleep(0.1)
             for _ in range(20):
                 job.terminate()

@@ -279,9 +279,9 @@ class Selections(Case):
                 counts = {(name, kind): count for name in ("halo", "table") for kind, count in self.counts(found, name).items()}
                 counts = {key: count for key, count in counts.items() if key[0] == "halo" or not spec.startswith("rank=1")}
                 dropped = found["dropped_events"]
-                self.assertEqual(set(counts), set(expected))
+                self.assertLessEqual(set(counts), set(expected))
                 for key, count in expected.items():
-                    self.assertTrue(count - dropped <= counts[key] <= count, (key, counts[key]))
+                    self.assertTrue(count - dropped <= counts.get(key, 0) <= count, (key, counts.get(key), dropped))
                 self.assertEqual([window["freed"] for window in found["windows"]], [True, True])
 
     def test_wrong_filters_are_refused(self):
