@@ -111,18 +111,20 @@ static void window_free(struct oriel_trace_file_window *window)
     free(window);
 }
 
+/* Gives a table of numbered items room for a larger count; the new ones are zeros. */
+static void *table_grow(void *items, uint32_t *count, uint32_t larger, size_t item_bytes)
+{
+    char *grown = oriel_alloc_checked(reallocarray(items, larger, item_bytes));
+    memset(grown + *count * item_bytes, 0, (larger - *count) * item_bytes);
+    *count = larger;
+    return grown;
+}
+
 static void grow_windows(struct oriel_trace_parsed *out, uint32_t number)
 {
-    uint32_t count = out->windows_count;
-    if (number < count)
-        return;
-    uint32_t room = number < 8 ? 8 : number + number / 2;
-    struct oriel_trace_file_window **more = oriel_alloc(room * sizeof *more);
-    if (count > 0)
-        memcpy(more, out->windows, count * sizeof *more);
-    free(out->windows);
-    out->windows = more;
-    out->windows_count = room;
+    if (number >= out->windows_count)
+        out->windows = table_grow(out->windows, &out->windows_count,
+                                  number < 8 ? 8 : number + number / 2, sizeof *out->windows);
 }
 
 static bool is_window(const struct oriel_trace_window *head,
@@ -181,13 +183,9 @@ static bool parse_site(const struct walk *walk, struct oriel_trace_parsed *out)
     memcpy(&site, walk->payload, sizeof site);
     if (site.number == 0 || site.number >= ORIEL_TRACE_SITES_MOST)
         return false;
-    if (site.number >= out->places_count) {
-        uint32_t count = site.number + 1;
-        out->places = oriel_alloc_checked(reallocarray(out->places, count, sizeof *out->places));
-        memset(out->places + out->places_count, 0,
-               (count - out->places_count) * sizeof *out->places);
-        out->places_count = count;
-    }
+    if (site.number >= out->places_count)
+        out->places =
+            table_grow(out->places, &out->places_count, site.number + 1, sizeof *out->places);
     out->places[site.number] = site.place;
     return true;
 }
@@ -200,13 +198,9 @@ static bool parse_region(const struct walk *walk, struct oriel_trace_parsed *out
     memcpy(&region, walk->payload, sizeof region);
     if (region.number >= ORIEL_REGIONS_MOST)
         return false;
-    if (region.number >= out->regions_count) {
-        uint32_t count = region.number + 1;
-        out->regions = oriel_alloc_checked(reallocarray(out->regions, count, sizeof *out->regions));
-        memset(out->regions + out->regions_count, 0,
-               (count - out->regions_count) * sizeof *out->regions);
-        out->regions_count = count;
-    }
+    if (region.number >= out->regions_count)
+        out->regions =
+            table_grow(out->regions, &out->regions_count, region.number + 1, sizeof *out->regions);
     oriel_trace_text_clean(region.name, sizeof region.name);
     memcpy(out->regions[region.number], region.name, sizeof region.name);
     return true;
