@@ -8,6 +8,9 @@ export const make = (tag, attributes = {}, ...children) => {
     return part;
 };
 
+/* An entry of a legend.  kind: the class of its colour. */
+export const legendKey = (kind, name) => make("li", {}, make("i", {class: "key " + kind}), name);
+
 /* A table that scrolls separately on a narrow screen.  heads: strings; a leading space marks a column of figures. */
 export const table = (label, heads, rows) =>
     make(

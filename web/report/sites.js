@@ -1,7 +1,7 @@
 /* Call sites: the lines of the program that called, as a view by file, function and line, whose widths are the chosen
  * quantity, and as a table that can be sorted. */
 import {hideTooltip, showTooltip} from "../plot.js";
-import {bar, make, section} from "./dom.js";
+import {bar, legendKey, make, section} from "./dom.js";
 import {callClass, data, kindName, placeName, shown, watch} from "./model.js";
 import * as units from "./units.js";
 
@@ -242,7 +242,6 @@ export const sitesSection = () => {
             ),
         ),
     );
-    const key = (kind, name) => make("li", {}, make("i", {class: "key " + kind}), name);
     return section(
         "sites",
         "Call sites",
@@ -254,7 +253,13 @@ export const sitesSection = () => {
                 "div",
                 {class: "tools"},
                 choice,
-                make("ul", {class: "legend"}, key("c-op", "operations"), key("c-sync", "synchronisation"), key("c-wait", "waiting")),
+                make(
+                    "ul",
+                    {class: "legend"},
+                    legendKey("c-op", "operations"),
+                    legendKey("c-sync", "synchronisation"),
+                    legendKey("c-wait", "waiting"),
+                ),
             ),
             boxes,
             make(

@@ -8,7 +8,7 @@ import {scaleLinear} from "d3-scale";
 import {select as pick} from "d3-selection";
 import {zoom, zoomIdentity} from "d3-zoom";
 import {hideTooltip, showTooltip} from "../plot.js";
-import {colour, fitted, make, onPaper, PAPER, pixels, redrawn, section} from "./dom.js";
+import {colour, fitted, legendKey, make, onPaper, PAPER, pixels, redrawn, section} from "./dom.js";
 import {causeClass, data, kindName, placeName, rankWords, watch, windowName, windows} from "./model.js";
 import {eventWords, paintEvents, paintShares} from "./paint.js";
 import {bins as gather, load, loadMarks, spansIn} from "./spans.js";
@@ -23,8 +23,6 @@ const SHARP = 3,
 const FEW = 3000; /* up to this number of events is always drawn */
 const SHEET = 360, /* the most height of a sheet's rows */
     FINE = 2; /* columns of shares per unit of paper */
-
-const key = (kind, name) => make("li", {}, make("i", {class: "key " + kind}), name);
 
 export const timelineSection = () => {
     const {rows, bin_ns: bin, bins: count} = data.timeline,
@@ -391,12 +389,12 @@ export const timelineSection = () => {
                 make(
                     "ul",
                     {class: "legend"},
-                    key("c-op", "operations"),
-                    key("c-sync", "synchronisation"),
-                    causes.map(({cause, i}) => key(causeClass(i), "waiting: " + cause.name)),
-                    key("c-epoch", "in an epoch"),
-                    data.regions.rank.length ? key("c-region", "regions") : null,
-                    data.pauses.rank.length ? key("c-pause", "paused") : null,
+                    legendKey("c-op", "operations"),
+                    legendKey("c-sync", "synchronisation"),
+                    causes.map(({cause, i}) => legendKey(causeClass(i), "waiting: " + cause.name)),
+                    legendKey("c-epoch", "in an epoch"),
+                    data.regions.rank.length ? legendKey("c-region", "regions") : null,
+                    data.pauses.rank.length ? legendKey("c-pause", "paused") : null,
                 ),
                 make(
                     "div",
