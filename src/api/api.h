@@ -1,5 +1,5 @@
 /* The functions that programs call: Oriel's own (oriel_entry_*), one per FUNCTION row of
- * functions.def, and the table that the exported names jump through. A tool of Oriel's (checker,
+ * functions.def and row of extensions.def, and the table that the exported names jump through. A tool of Oriel's (checker,
  * observation) replaces entries of the table before the first window is created. A run without one
  * pays one indirect jump. */
 #ifndef ORIEL_API_API_H
@@ -19,10 +19,13 @@ extern struct oriel_api oriel_api;
 #define FUNCTION(name, parameters, arguments) int oriel_entry_##name parameters;
 #define FORWARD(name, parameters, arguments)
 #define LARGE FUNCTION
+#define EXTENSION FUNCTION
+#include "host/extensions.def"
 #include "host/functions.def"
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE
+#undef EXTENSION
 
 int oriel_error_raise_failed(struct oriel_window *window, const char *call,
                              enum oriel_status status) __attribute__((cold, noinline));
@@ -51,6 +54,10 @@ int oriel_error_no_request(struct oriel_window *window, const char *call);
 
 /* Counts above INT_MAX on a window of a host without large counts: ORIEL_E_UNSUPPORTED. */
 int oriel_error_large_count(const char *call);
+
+/* An extension was called for a window that the host serves: ORIEL_E_UNSUPPORTED. For a handle that
+ * is no window, as above. */
+int oriel_error_no_extension(const char *call, MPI_Win win);
 
 static inline bool oriel_counts_fit_int(MPI_Count a, MPI_Count b, MPI_Count c)
 {

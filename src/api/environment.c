@@ -100,6 +100,15 @@ ORIEL_EXPORT int oriel_active(void)
     return !oriel_options()->bypass;
 }
 
+ORIEL_EXPORT int PMPIX_Query_oriel(void)
+{
+    return oriel_active();
+}
+
+/* In C it is an inline function of oriel/ext.h. The symbol is for other languages. */
+ORIEL_EXPORT int exported_query(void) __asm__("MPIX_Query_oriel")
+    __attribute__((weak, alias("PMPIX_Query_oriel")));
+
 ORIEL_EXPORT void oriel_region_begin(const char *name)
 {
     oriel_program_region_begin(name);

@@ -136,3 +136,12 @@ int oriel_error_large_count(const char *call)
         oriel_fail(ORIEL_E_UNSUPPORTED,
                    "the host serves this window and has no functions for counts above INT_MAX"));
 }
+
+int oriel_error_no_extension(const char *call, MPI_Win win)
+{
+    if (!oriel_handle_is_forwarded(win))
+        return oriel_error_not_a_window(call);
+    return oriel_error_raise_nowhere(
+        call, oriel_fail(ORIEL_E_UNSUPPORTED,
+                         "the host serves this window, and has no such function"));
+}

@@ -1,9 +1,10 @@
 /* The table through which exported names reach Oriel's functions: one slot per row of
- * functions.def, defined in api/entries.c. Before the first window is created, an observer may
+ * functions.def and extensions.def, defined in api/entries.c. Before the first window is created, an observer may
  * replace slots by functions that call the previous ones. */
 #ifndef ORIEL_HOST_FUNCTION_TABLE_H
 #define ORIEL_HOST_FUNCTION_TABLE_H
 
+#include "oriel/ext.h"
 #include "oriel/mpi_rma.h"
 
 #include <mpi.h>
@@ -16,6 +17,9 @@ struct oriel_api {
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE
+#define EXTENSION(name, parameters, arguments) int(*name) parameters;
+#include "host/extensions.def"
+#undef EXTENSION
 };
 
 #endif
