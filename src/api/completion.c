@@ -7,6 +7,7 @@
  * request. It returns the class, or MPI_ERR_IN_STATUS if it has several statuses. */
 #include "api/progress_hook.h"
 #include "api/requests.h"
+#include "api/start.h"
 #include "base/options.h"
 #include "base/wait.h"
 
@@ -68,13 +69,16 @@ static bool host_poll_is_due(struct poll_state *patience, int count)
 
 /* --- failures --- */
 
-/* For functions with one status. */
-static int report_failure(const char *call, int code)
+/* For functions with one status. completed: the program's variable of the request that the host
+ * completed, which only a persistent one stays in; NULL if it completed none. */
+static int report_failure(const char *call, int code, const MPI_Request *completed)
 {
     MPI_Request request;
     int error_class;
     if (oriel_likely(!oriel_requests_failed(call, &error_class, &request)))
-        return code;
+        return completed != NULL && oriel_persistent_raise(call, *completed, &error_class)
+                   ? error_class
+                   : code;
     oriel_requests_ignore_failed();
     return error_class;
 }
@@ -94,6 +98,7 @@ struct completion_statuses {
     int count;
     const int *indices;
     MPI_Status *statuses;
+    bool is_complete; /* the host completed them */
 };
 
 static MPI_Request request_at(const struct completion_statuses *outcome, int i)
@@ -111,12 +116,28 @@ static void set_status_error(const struct completion_statuses *outcome, MPI_Requ
             outcome->statuses[i].MPI_ERROR = error_class;
 }
 
+/* A failure of any of the requests. next: the first of the persistent ones to look at. */
+static bool find_failure(const char *call, const struct completion_statuses *outcome, int *next,
+                         int *error_class, MPI_Request *request)
+{
+    if (oriel_requests_failed(call, error_class, request))
+        return true;
+    while (oriel_persistent_exist() && outcome->is_complete && outcome->before != NULL &&
+           *next < outcome->count) {
+        *request = request_at(outcome, (*next)++);
+        if (oriel_persistent_raise(call, *request, error_class))
+            return true;
+    }
+    return false;
+}
+
 static int report_failures(const char *call, int code, const struct completion_statuses *outcome)
 {
     MPI_Request request;
     int error_class;
+    int next = 0;
     bool any = false;
-    while (oriel_unlikely(oriel_requests_failed(call, &error_class, &request))) {
+    while (oriel_unlikely(find_failure(call, outcome, &next, &error_class, &request))) {
         if (!any && code == MPI_SUCCESS && outcome->statuses != MPI_STATUSES_IGNORE)
             for (int i = 0; i < outcome->count; i++)
                 outcome->statuses[i].MPI_ERROR = MPI_SUCCESS;
@@ -138,7 +159,7 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
             return completion_host()->Wait(request, status);
         int code = completion_host()->Test(request, &done, status);
         if (done || code != MPI_SUCCESS)
-            return report_failure("MPI_Wait", code);
+            return report_failure("MPI_Wait", code, done ? request : NULL);
         poll_backoff(&patience);
     }
 }
@@ -152,7 +173,8 @@ int oriel_entry_Wait(MPI_Request *request, MPI_Status *status)
 static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, MPI_Status *status)
 {
     oriel_requests_progress();
-    return report_failure("MPI_Test", completion_host()->Test(request, flag, status));
+    int code = completion_host()->Test(request, flag, status);
+    return report_failure("MPI_Test", code, code == MPI_SUCCESS && *flag ? request : NULL);
 }
 
 int oriel_entry_Test(MPI_Request *request, int *flag, MPI_Status *status)
@@ -173,6 +195,12 @@ int oriel_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *s
 
 /* --- any of many --- */
 
+static const MPI_Request *completed_any(const MPI_Request requests[], bool is_done,
+                                        const int *index)
+{
+    return is_done && *index != MPI_UNDEFINED ? &requests[*index] : NULL;
+}
+
 static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[], int *index,
                                               MPI_Status *status)
 {
@@ -186,7 +214,7 @@ static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[],
                        ? completion_host()->Testany(count, requests, index, &done, status)
                        : MPI_SUCCESS;
         if (done || code != MPI_SUCCESS)
-            return report_failure("MPI_Waitany", code);
+            return report_failure("MPI_Waitany", code, completed_any(requests, done, index));
         poll_backoff(&patience);
     }
 }
@@ -202,8 +230,9 @@ static __attribute__((noinline)) int test_any(int count, MPI_Request requests[],
                                               int *flag, MPI_Status *status)
 {
     oriel_requests_progress();
-    return report_failure("MPI_Testany",
-                          completion_host()->Testany(count, requests, index, flag, status));
+    int code = completion_host()->Testany(count, requests, index, flag, status);
+    return report_failure("MPI_Testany", code,
+                          completed_any(requests, code == MPI_SUCCESS && *flag, index));
 }
 
 int oriel_entry_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag,
@@ -240,8 +269,10 @@ static int complete_all(const char *call, int count, MPI_Request requests[], int
                         MPI_Status statuses[], bool waits)
 {
     MPI_Request *before = copy_requests(count, requests);
-    struct completion_statuses outcome = {before, count, NULL, statuses};
-    int code = report_failures(call, test_all_until(&outcome, requests, flag, waits), &outcome);
+    struct completion_statuses outcome = {before, count, NULL, statuses, false};
+    int code = test_all_until(&outcome, requests, flag, waits);
+    outcome.is_complete = code != MPI_SUCCESS || *flag;
+    code = report_failures(call, code, &outcome);
     free(before);
     return code;
 }
@@ -297,7 +328,7 @@ static __attribute__((noinline)) int complete_some(const char *call, int count,
     MPI_Request *before = copy_requests(count, requests);
     int code = test_some_until(count, requests, found, indices, statuses, waits);
     struct completion_statuses outcome = {before, *found == MPI_UNDEFINED ? 0 : *found, indices,
-                                          statuses};
+                                          statuses, true};
     code = report_failures(call, code, &outcome);
     free(before);
     return code;

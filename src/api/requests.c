@@ -4,6 +4,7 @@
  * failure, the thread that completes the request is a third owner until it has raised the error. */
 #include "api/requests.h"
 
+#include "host/persistent.h"
 #include "internode/origin/origin_sync.h"
 #include "internode/origin/rma_requests.h"
 #include "window/handle.h"
@@ -21,7 +22,6 @@ struct oriel_request_state {
     struct oriel_request_state *next_failed;
 };
 
-_Atomic uint32_t oriel_requests_open;
 static _Thread_local struct oriel_request_state *failed;
 
 static void request_drop_owner(struct oriel_request_state *asked)
@@ -135,6 +135,7 @@ void oriel_requests_progress(void)
 {
     oriel_rma_request_progress();
     report_ended_requests();
+    oriel_persistent_progress();
 }
 
 /* The window of the operation, if it still exists. */

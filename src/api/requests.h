@@ -22,11 +22,6 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
 int oriel_request_give(struct oriel_window *window, const char *call,
                        struct oriel_request_state *asked, int code, MPI_Request *request);
 
-/* Number of requests that a completion function must handle: not yet reported to the host, or
- * failed and not yet reported to the program. Hidden, so the compiler knows that it is local to the
- * library. */
-extern _Atomic uint32_t oriel_requests_open __attribute__((visibility("hidden")));
-
 /* A thread that has a request has seen it counted. */
 static inline bool oriel_requests_are_open(void)
 {

@@ -1,0 +1,110 @@
+/* Persistent requests that Oriel gives to the program: for MPI_Start, MPI_Wait and all other
+ * functions of requests, in any mixture with the host's requests.
+ *
+ * Each is a persistent receive of the host, of no bytes, on the communicator of this process alone.
+ * If it is complete when MPI_Start returns, its source is MPI_PROC_NULL. Otherwise its source is
+ * this process, and it has a tag of its own. Then the functions that complete requests poll its
+ * condition, and when the condition holds, Oriel sends the message that it waits for. So
+ * completion, statuses and handles are the host's.
+ *
+ * The owner embeds struct oriel_persistent first in its own record. All calls are thread-safe for
+ * different requests, and polling for any. */
+#ifndef ORIEL_HOST_PERSISTENT_H
+#define ORIEL_HOST_PERSISTENT_H
+
+#include "host/host.h"
+
+struct oriel_persistent;
+struct oriel_window;
+
+enum oriel_persistent_state {
+    ORIEL_PERSISTENT_ACTIVE,
+    ORIEL_PERSISTENT_DONE,
+    ORIEL_PERSISTENT_FAILED, /* complete, and the function that completes it reports the failure */
+};
+
+/* What the owner does. */
+struct oriel_persistent_kind {
+    /* MPI_Start, on the request's window. After an error, with the thread's message, the request is
+     * inactive. */
+    enum oriel_status (*start)(struct oriel_persistent *persistent, struct oriel_window *window);
+
+    /* --- the next three only if it completes later; poll and end run with a lock held --- */
+
+    /* Neither waits nor starts, frees or completes requests. It is not called again after another
+     * state than ACTIVE, until the next start. */
+    enum oriel_persistent_state (*poll)(struct oriel_persistent *persistent);
+    /* The failure, with the thread's message: after FAILED, unless the request is started or freed
+     * first. window: NULL if it was freed. */
+    enum oriel_status (*failure)(struct oriel_persistent *persistent, struct oriel_window *window);
+    /* MPI_Cancel, or MPI_Request_free of an active request: poll is not called again until the next
+     * start. NULL: MPI_Cancel has no effect. */
+    void (*cancel)(struct oriel_persistent *persistent);
+
+    /* MPI_Request_free: frees the record. What was started continues without it. */
+    void (*release)(struct oriel_persistent *persistent);
+};
+
+/* What statistics count when it is started. */
+enum oriel_persistent_operation {
+    ORIEL_PERSISTENT_NO_OPERATION,
+    ORIEL_PERSISTENT_PUT,
+    ORIEL_PERSISTENT_GET,
+    ORIEL_PERSISTENT_ACCUMULATE,
+    ORIEL_PERSISTENT_GET_ACCUMULATE,
+    ORIEL_PERSISTENT_FETCH_AND_OP,
+};
+
+struct oriel_persistent {
+    /* of the owner, before oriel_persistent_create */
+    const struct oriel_persistent_kind *kind;
+    MPI_Win win;
+    uint64_t window_serial;
+    enum oriel_persistent_operation operation;
+    int target_rank; /* this and the next two: of an operation */
+    MPI_Aint target_disp;
+    uint64_t len_bytes; /* that are moved */
+    /* of persistent.c */
+    MPI_Request handle;
+    int tag;             /* 0: complete when MPI_Start returns */
+    _Atomic bool failed; /* complete, and the failure is not reported yet */
+    struct oriel_persistent *next, **link; /* list of those that are polled; NULL: not in it */
+};
+
+/* Creates the request. completes_later: it is not complete when MPI_Start returns. A window must
+ * exist. Returns ORIEL_E_NO_MEM if the host has no request, or no tag is left. */
+enum oriel_status oriel_persistent_create(struct oriel_persistent *persistent, bool completes_later,
+                                          MPI_Request *out);
+
+/* Number of existing requests. */
+extern _Atomic uint32_t oriel_persistent_count __attribute__((visibility("hidden")));
+
+/* A thread that has a request has seen it counted. */
+static inline bool oriel_persistent_exist(void)
+{
+    return atomic_load_explicit(&oriel_persistent_count, memory_order_relaxed) != 0;
+}
+
+/* NULL: it is not one of these. */
+struct oriel_persistent *oriel_persistent_find_slow(MPI_Request request);
+
+static inline struct oriel_persistent *oriel_persistent_find(MPI_Request request)
+{
+    return oriel_persistent_exist() ? oriel_persistent_find_slow(request) : NULL;
+}
+
+/* MPI_Start. ORIEL_E_REQUEST if it is active. */
+enum oriel_status oriel_persistent_start(struct oriel_persistent *persistent,
+                                         struct oriel_window *window);
+
+/* MPI_Cancel and MPI_Request_free; the host's codes. */
+int oriel_persistent_cancel(struct oriel_persistent *persistent);
+int oriel_persistent_free(struct oriel_persistent *persistent, MPI_Request *request);
+
+/* Completes those whose condition holds. */
+void oriel_persistent_progress(void);
+
+/* Whether it has completed with a failure that was not returned before. */
+bool oriel_persistent_take_failed(struct oriel_persistent *persistent);
+
+#endif
