@@ -22,6 +22,19 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
 int oriel_request_give(struct oriel_window *window, const char *call,
                        struct oriel_request_state *asked, int code, MPI_Request *request);
 
+/* The same for an operation that returns data from another node, for a caller that asks for its end:
+ * NULL without memory. Then oriel_request_sent must follow the operation. The caller drops it when
+ * it no longer asks. */
+struct oriel_request_state *oriel_request_begin_polled(const struct oriel_window *window,
+                                                       int target_rank);
+void oriel_request_sent(struct oriel_request_state *asked);
+bool oriel_request_has_ended(const struct oriel_request_state *asked);
+/* After its end: the failure, with the thread's message, which the next flush of the window then
+ * does not report again. window may be NULL. */
+enum oriel_status oriel_request_failure(const struct oriel_request_state *asked,
+                                        struct oriel_window *window);
+void oriel_request_drop(struct oriel_request_state *asked);
+
 /* A thread that has a request has seen it counted. */
 static inline bool oriel_requests_are_open(void)
 {

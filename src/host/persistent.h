@@ -46,8 +46,8 @@ struct oriel_persistent_kind {
 };
 
 /* What statistics count when it is started. */
-enum oriel_persistent_operation {
-    ORIEL_PERSISTENT_NO_OPERATION,
+enum oriel_persistent_counted {
+    ORIEL_PERSISTENT_NOTHING,
     ORIEL_PERSISTENT_PUT,
     ORIEL_PERSISTENT_GET,
     ORIEL_PERSISTENT_ACCUMULATE,
@@ -60,10 +60,10 @@ struct oriel_persistent {
     const struct oriel_persistent_kind *kind;
     MPI_Win win;
     uint64_t window_serial;
-    enum oriel_persistent_operation operation;
+    enum oriel_persistent_counted counted;
     int target_rank; /* this and the next two: of an operation */
     MPI_Aint target_disp;
-    uint64_t len_bytes; /* that are moved */
+    uint64_t len_bytes; /* of the target's items */
     /* of persistent.c */
     MPI_Request handle;
     int tag;             /* 0: complete when MPI_Start returns */
