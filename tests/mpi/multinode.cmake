@@ -37,7 +37,8 @@ function(oriel_multinode_rows)
   endif()
 endfunction()
 
-foreach(area put_get accumulate_order fence pscw lock dynamic ext_persistent)
+foreach(area put_get accumulate_order fence pscw lock dynamic ext_notify
+    ext_persistent)
   oriel_multinode_rows(PROGRAM ${area} QUICK)
 endforeach()
 foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate_refused atomicity
