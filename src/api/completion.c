@@ -1,5 +1,5 @@
 /* The functions that complete requests (MPI-4.1, 3.7 and 13.3.6). While this process has no
- * outstanding operation, they call the host directly. Else they first process messages from other
+ * outstanding operation and no persistent one, they call the host directly. Else they first process messages from other
  * nodes. Then they poll the host by its functions that do not wait, so requests of the host and of
  * operations can be mixed.
  *
@@ -9,6 +9,7 @@
 #include "api/requests.h"
 #include "api/start.h"
 #include "base/options.h"
+#include "base/tls_cache.h"
 #include "base/wait.h"
 
 #include <sched.h>
@@ -94,16 +95,17 @@ static MPI_Request *copy_requests(int count, const MPI_Request requests[])
 
 /* The statuses of a function with many: one per request, or one per entry of indices. */
 struct completion_statuses {
-    const MPI_Request *before;
+    const MPI_Request *before, *after; /* persistent ones stay */
     int count;
     const int *indices;
     MPI_Status *statuses;
     bool is_complete; /* the host completed them */
 };
 
-static MPI_Request request_at(const struct completion_statuses *outcome, int i)
+static MPI_Request request_at(const struct completion_statuses *outcome,
+                              const MPI_Request requests[], int i)
 {
-    return outcome->before[outcome->indices != NULL ? outcome->indices[i] : i];
+    return requests[outcome->indices != NULL ? outcome->indices[i] : i];
 }
 
 static void set_status_error(const struct completion_statuses *outcome, MPI_Request request,
@@ -112,7 +114,7 @@ static void set_status_error(const struct completion_statuses *outcome, MPI_Requ
     if (outcome->statuses == MPI_STATUSES_IGNORE || outcome->before == NULL)
         return;
     for (int i = 0; i < outcome->count; i++)
-        if (request_at(outcome, i) == request)
+        if (request_at(outcome, outcome->before, i) == request)
             outcome->statuses[i].MPI_ERROR = error_class;
 }
 
@@ -122,9 +124,8 @@ static bool find_failure(const char *call, const struct completion_statuses *out
 {
     if (oriel_requests_failed(call, error_class, request))
         return true;
-    while (oriel_persistent_exist() && outcome->is_complete && outcome->before != NULL &&
-           *next < outcome->count) {
-        *request = request_at(outcome, (*next)++);
+    while (oriel_persistent_exist() && outcome->is_complete && *next < outcome->count) {
+        *request = request_at(outcome, outcome->after, (*next)++);
         if (oriel_persistent_raise(call, *request, error_class))
             return true;
     }
@@ -149,9 +150,23 @@ static int report_failures(const char *call, int code, const struct completion_s
 
 /* --- one request --- */
 
+/* Completes it if it is a prompt persistent request. The program may poll by starting it again and
+ * again, so the host gets its turn. */
+static bool finish_prompt(const MPI_Request *request, MPI_Status *status)
+{
+    if (request == NULL || !oriel_persistent_finish(*request))
+        return false;
+    if (status != MPI_STATUS_IGNORE)
+        oriel_host_fill_status(status);
+    oriel_tls_cache_count_turn();
+    return true;
+}
+
 static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *status)
 {
     struct poll_state patience = {0};
+    if (finish_prompt(request, status))
+        return MPI_SUCCESS;
     for (;;) {
         int done = 0;
         oriel_requests_progress();
@@ -166,12 +181,16 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
 
 int oriel_entry_Wait(MPI_Request *request, MPI_Status *status)
 {
-    return oriel_requests_are_open() ? wait_one(request, status)
+    return oriel_requests_are_special() ? wait_one(request, status)
                                      : completion_host()->Wait(request, status);
 }
 
 static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, MPI_Status *status)
 {
+    if (finish_prompt(request, status)) {
+        *flag = 1;
+        return MPI_SUCCESS;
+    }
     oriel_requests_progress();
     int code = completion_host()->Test(request, flag, status);
     return report_failure("MPI_Test", code, code == MPI_SUCCESS && *flag ? request : NULL);
@@ -179,13 +198,13 @@ static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, M
 
 int oriel_entry_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    return oriel_requests_are_open() ? test_one(request, flag, status)
+    return oriel_requests_are_special() ? test_one(request, flag, status)
                                      : completion_host()->Test(request, flag, status);
 }
 
 int oriel_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-    if (!oriel_requests_are_open())
+    if (!oriel_requests_are_special())
         return completion_host()->Request_get_status(request, flag, status);
     oriel_requests_progress();
     int code = completion_host()->Request_get_status(request, flag, status);
@@ -205,6 +224,7 @@ static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[],
                                               MPI_Status *status)
 {
     struct poll_state patience = {0};
+    oriel_persistent_show(count, requests);
     for (;;) {
         int done = 0;
         oriel_requests_progress();
@@ -221,7 +241,7 @@ static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[],
 
 int oriel_entry_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
 {
-    return oriel_requests_are_open()
+    return oriel_requests_are_special()
                ? wait_any(count, array_of_requests, index, status)
                : completion_host()->Waitany(count, array_of_requests, index, status);
 }
@@ -229,6 +249,7 @@ int oriel_entry_Waitany(int count, MPI_Request array_of_requests[], int *index, 
 static __attribute__((noinline)) int test_any(int count, MPI_Request requests[], int *index,
                                               int *flag, MPI_Status *status)
 {
+    oriel_persistent_show(count, requests);
     oriel_requests_progress();
     int code = completion_host()->Testany(count, requests, index, flag, status);
     return report_failure("MPI_Testany", code,
@@ -238,7 +259,7 @@ static __attribute__((noinline)) int test_any(int count, MPI_Request requests[],
 int oriel_entry_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag,
                         MPI_Status *status)
 {
-    return oriel_requests_are_open()
+    return oriel_requests_are_special()
                ? test_any(count, array_of_requests, index, flag, status)
                : completion_host()->Testany(count, array_of_requests, index, flag, status);
 }
@@ -269,9 +290,11 @@ static int complete_all(const char *call, int count, MPI_Request requests[], int
                         MPI_Status statuses[], bool waits)
 {
     MPI_Request *before = copy_requests(count, requests);
-    struct completion_statuses outcome = {before, count, NULL, statuses, false};
+    struct completion_statuses outcome = {before, requests, count, NULL, statuses, false};
     int code = test_all_until(&outcome, requests, flag, waits);
     outcome.is_complete = code != MPI_SUCCESS || *flag;
+    for (int i = 0; i < count && requests != NULL && outcome.is_complete; i++)
+        (void)oriel_persistent_finish(requests[i]);
     code = report_failures(call, code, &outcome);
     free(before);
     return code;
@@ -286,7 +309,7 @@ static __attribute__((noinline)) int wait_all(int count, MPI_Request requests[],
 
 int oriel_entry_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open()
+    return oriel_requests_are_special()
                ? wait_all(count, array_of_requests, array_of_statuses)
                : completion_host()->Waitall(count, array_of_requests, array_of_statuses);
 }
@@ -294,7 +317,7 @@ int oriel_entry_Waitall(int count, MPI_Request array_of_requests[], MPI_Status a
 int oriel_entry_Testall(int count, MPI_Request array_of_requests[], int *flag,
                         MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open()
+    return oriel_requests_are_special()
                ? complete_all("MPI_Testall", count, array_of_requests, flag, array_of_statuses,
                               false)
                : completion_host()->Testall(count, array_of_requests, flag, array_of_statuses);
@@ -326,9 +349,10 @@ static __attribute__((noinline)) int complete_some(const char *call, int count,
                                                    int indices[], MPI_Status statuses[], bool waits)
 {
     MPI_Request *before = copy_requests(count, requests);
+    oriel_persistent_show(count, requests);
     int code = test_some_until(count, requests, found, indices, statuses, waits);
-    struct completion_statuses outcome = {before, *found == MPI_UNDEFINED ? 0 : *found, indices,
-                                          statuses, true};
+    struct completion_statuses outcome = {
+        before, requests, *found == MPI_UNDEFINED ? 0 : *found, indices, statuses, true};
     code = report_failures(call, code, &outcome);
     free(before);
     return code;
@@ -337,7 +361,7 @@ static __attribute__((noinline)) int complete_some(const char *call, int count,
 int oriel_entry_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
                          int array_of_indices[], MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open()
+    return oriel_requests_are_special()
                ? complete_some("MPI_Waitsome", incount, array_of_requests, outcount,
                                array_of_indices, array_of_statuses, true)
                : completion_host()->Waitsome(incount, array_of_requests, outcount, array_of_indices,
@@ -347,7 +371,7 @@ int oriel_entry_Waitsome(int incount, MPI_Request array_of_requests[], int *outc
 int oriel_entry_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
                          int array_of_indices[], MPI_Status array_of_statuses[])
 {
-    return oriel_requests_are_open()
+    return oriel_requests_are_special()
                ? complete_some("MPI_Testsome", incount, array_of_requests, outcount,
                                array_of_indices, array_of_statuses, false)
                : completion_host()->Testsome(incount, array_of_requests, outcount, array_of_indices,

@@ -41,11 +41,11 @@ struct oriel_window *oriel_persistent_window(const char *call, MPI_Win win,
     return NULL;
 }
 
-static bool completes_later(const struct oriel_persistent_operation *operation,
-                            const struct oriel_window *window, int target_rank)
+static bool is_prompt(const struct oriel_persistent_operation *operation,
+                      const struct oriel_window *window, int target_rank)
 {
-    return operation->returns_data && target_rank != MPI_PROC_NULL && window->internode != NULL &&
-           oriel_is_internode(window, target_rank);
+    return !operation->returns_data || target_rank == MPI_PROC_NULL || window->internode == NULL ||
+           !oriel_is_internode(window, target_rank);
 }
 
 enum oriel_status oriel_persistent_operation_create(struct oriel_persistent_operation *operation,
@@ -71,7 +71,7 @@ enum oriel_status oriel_persistent_operation_create(struct oriel_persistent_oper
         return status;
     }
     status = oriel_persistent_create(&operation->request,
-                                     completes_later(operation, window, target_rank), request);
+                                     is_prompt(operation, window, target_rank), request);
     if (status != ORIEL_OK)
         oriel_persistent_operation_release(&operation->request);
     return status;
@@ -116,7 +116,7 @@ enum oriel_status oriel_persistent_operation_start(struct oriel_persistent_opera
                            &operation->target);
     if (status != ORIEL_OK)
         return status;
-    if (request->tag != 0)
+    if (!request->is_prompt)
         return start_polled(operation, window);
     oriel_check_passed(window);
     return operation->issue(operation, window);

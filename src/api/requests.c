@@ -4,7 +4,6 @@
  * failure, the thread that completes the request is a third owner until it has raised the error. */
 #include "api/requests.h"
 
-#include "host/persistent.h"
 #include "internode/origin/origin_sync.h"
 #include "internode/origin/rma_requests.h"
 #include "window/handle.h"

@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "base/atomic.h"
+#include "host/persistent.h"
 
 #include <stdatomic.h>
 
@@ -35,10 +36,18 @@ enum oriel_status oriel_request_failure(const struct oriel_request_state *asked,
                                         struct oriel_window *window);
 void oriel_request_drop(struct oriel_request_state *asked);
 
-/* A thread that has a request has seen it counted. */
+/* Whether completion functions must poll. A thread that has a request has seen it counted. */
 static inline bool oriel_requests_are_open(void)
 {
     return oriel_unlikely(atomic_load_explicit(&oriel_requests_open, memory_order_relaxed) != 0);
+}
+
+/* Whether they must look at their requests: also if persistent ones exist. */
+static inline bool oriel_requests_are_special(void)
+{
+    return oriel_unlikely((atomic_load_explicit(&oriel_requests_open, memory_order_relaxed) |
+                           atomic_load_explicit(&oriel_persistent_count, memory_order_relaxed)) !=
+                          0);
 }
 
 /* Processes messages and notifies the host of the operations that have ended. */

@@ -27,7 +27,9 @@ static inline int start_own(const char *call, struct oriel_persistent *persisten
     struct oriel_window *window = window_of_persistent(persistent);
     if (oriel_unlikely(window == NULL))
         return raise_window_freed(call);
-    return oriel_error_raise(window, call, oriel_persistent_start(persistent, window));
+    enum oriel_status status;
+    const int code = oriel_persistent_start(persistent, window, &status);
+    return oriel_unlikely(code != MPI_SUCCESS) ? code : oriel_error_raise(window, call, status);
 }
 
 static __attribute__((noinline)) int start_any(MPI_Request *request)

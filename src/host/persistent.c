@@ -12,8 +12,9 @@
 
 #include <pthread.h>
 
-/* Tags from 1 to the maximum that every MPI has (MPI-4.1, 9.1.2); carrier.c uses 0. */
-enum { TAGS = 32768, TAGS_IN_WORD = 64 };
+/* Up to the maximum that every MPI has (MPI-4.1, 9.1.2); carrier.c uses 0. The messages of prompt
+ * requests are all alike. */
+enum { TAGS = 32768, TAGS_IN_WORD = 64, PROMPT_TAG = 1 };
 
 _Atomic uint32_t oriel_persistent_count;
 
@@ -21,7 +22,7 @@ static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT; /* by handle */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;     /* of tags_used and the list */
 static struct oriel_persistent *polled;
 static _Atomic uint32_t polled_count;
-static uint64_t tags_used[TAGS / TAGS_IN_WORD] = {1};
+static uint64_t tags_used[TAGS / TAGS_IN_WORD] = {1 << 0 | 1 << PROMPT_TAG};
 
 static uint64_t key_of(MPI_Request request)
 {
@@ -46,23 +47,24 @@ static int tag_acquire(void)
 
 static void tag_release(int tag)
 {
-    if (tag == 0)
+    if (tag == PROMPT_TAG)
         return;
     pthread_mutex_lock(&mutex);
     tags_used[tag / TAGS_IN_WORD] &= ~(UINT64_C(1) << tag % TAGS_IN_WORD);
     pthread_mutex_unlock(&mutex);
 }
 
-enum oriel_status oriel_persistent_create(struct oriel_persistent *persistent, bool completes_later,
+enum oriel_status oriel_persistent_create(struct oriel_persistent *persistent, bool is_prompt,
                                           MPI_Request *out)
 {
-    persistent->tag = completes_later ? tag_acquire() : 0;
-    if (completes_later && persistent->tag == 0)
-        return oriel_fail(ORIEL_E_NO_MEM, "%d persistent requests exist", TAGS - 1);
+    persistent->is_prompt = is_prompt;
+    persistent->tag = is_prompt ? PROMPT_TAG : tag_acquire();
+    if (persistent->tag == 0)
+        return oriel_fail(ORIEL_E_NO_MEM, "too many persistent requests wait for other ranks");
+    atomic_init(&persistent->started, false);
     atomic_init(&persistent->failed, false);
     persistent->link = NULL;
-    if (oriel_host()->Recv_init(NULL, 0, MPI_BYTE, completes_later ? 0 : MPI_PROC_NULL,
-                                persistent->tag, oriel_host_singleton(),
+    if (oriel_host()->Recv_init(NULL, 0, MPI_BYTE, 0, persistent->tag, oriel_host_singleton(),
                                 &persistent->handle) != MPI_SUCCESS) {
         tag_release(persistent->tag);
         return oriel_fail(ORIEL_E_NO_MEM, "the host cannot create a persistent request");
@@ -112,13 +114,18 @@ static void request_close(void)
     atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
 }
 
+static void message_send(const struct oriel_persistent *persistent)
+{
+    oriel_host_calls.Send(NULL, 0, MPI_BYTE, 0, persistent->tag, oriel_host_singleton());
+}
+
 /* P2. */
 static void complete(struct oriel_persistent *persistent, enum oriel_persistent_state state)
 {
     list_remove(persistent);
     if (state == ORIEL_PERSISTENT_FAILED)
         atomic_store_explicit(&persistent->failed, true, memory_order_release);
-    oriel_host_calls.Send(NULL, 0, MPI_BYTE, 0, persistent->tag, oriel_host_singleton());
+    message_send(persistent);
     if (state == ORIEL_PERSISTENT_DONE)
         request_close();
 }
@@ -149,27 +156,39 @@ bool oriel_persistent_take_failed(struct oriel_persistent *persistent)
 
 /* --- the functions of MPI --- */
 
-/* The operation was refused: the receive becomes inactive again. */
+/* The start was refused: the receive becomes inactive again. */
 static void deactivate(struct oriel_persistent *persistent)
 {
     MPI_Request handle = persistent->handle;
-    if (persistent->tag != 0)
-        oriel_host_calls.Cancel(&handle);
+    oriel_host_calls.Cancel(&handle);
     oriel_host_calls.Wait(&handle, MPI_STATUS_IGNORE);
 }
 
-enum oriel_status oriel_persistent_start(struct oriel_persistent *persistent,
-                                         struct oriel_window *window)
+int oriel_persistent_start_later(struct oriel_persistent *persistent, struct oriel_window *window,
+                                 enum oriel_status *status)
 {
     MPI_Request handle = persistent->handle;
-    if (oriel_unlikely(oriel_host_calls.Start(&handle) != MPI_SUCCESS)) /* P1 */
-        return oriel_fail(ORIEL_E_REQUEST, "the request is active");
-    const enum oriel_status status = persistent->kind->start(persistent, window);
-    if (oriel_unlikely(status != ORIEL_OK))
-        deactivate(persistent);
-    else if (persistent->tag != 0)
+    *status = ORIEL_OK;
+    const int code = oriel_host_calls.Start(&handle); /* P1; refuses an active request */
+    if (code != MPI_SUCCESS)
+        return code;
+    *status = persistent->kind->start(persistent, window);
+    if (*status == ORIEL_OK)
         list_add(persistent);
-    return status;
+    else
+        deactivate(persistent);
+    return MPI_SUCCESS;
+}
+
+void oriel_persistent_show(int count, const MPI_Request requests[])
+{
+    for (int i = 0; i < count && requests != NULL; i++) {
+        MPI_Request handle = requests[i];
+        if (!oriel_persistent_finish(handle))
+            continue;
+        oriel_host_calls.Start(&handle);
+        message_send(oriel_persistent_find_slow(handle));
+    }
 }
 
 /* P3: returns whether it was in the list. */

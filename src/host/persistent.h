@@ -1,14 +1,17 @@
 /* Persistent requests that Oriel gives to the program: for MPI_Start, MPI_Wait and all other
- * functions of requests, in any mixture with the host's requests.
+ * functions of requests, in any mixture with the host's requests. Each is a persistent receive of
+ * the host, of no bytes, on the communicator of this process alone.
  *
- * Each is a persistent receive of the host, of no bytes, on the communicator of this process alone.
- * If it is complete when MPI_Start returns, its source is MPI_PROC_NULL. Otherwise its source is
- * this process, and it has a tag of its own. Then the functions that complete requests poll its
- * condition, and when the condition holds, Oriel sends the message that it waits for. So
- * completion, statuses and handles are the host's.
+ * - A prompt request is complete when MPI_Start returns. The host does not learn that it was
+ *   started: an inactive request is complete for MPI_Wait, MPI_Test and the functions of all
+ *   requests. Functions that pick some of their requests ignore inactive ones. For these the
+ *   receive is started and its message sent, so the host finds it complete. (MPICH ignores started
+ *   receives from MPI_PROC_NULL, too.)
+ * - Another request is a receive with a tag of its own, which is started. The functions that
+ *   complete requests poll its condition, and when the condition holds, its message is sent.
  *
- * The owner embeds struct oriel_persistent first in its own record. All calls are thread-safe for
- * different requests, and polling for any. */
+ * So statuses and handles are the host's. The owner embeds struct oriel_persistent first in its own
+ * record. All calls are thread-safe for different requests, and polling for any. */
 #ifndef ORIEL_HOST_PERSISTENT_H
 #define ORIEL_HOST_PERSISTENT_H
 
@@ -29,7 +32,7 @@ struct oriel_persistent_kind {
      * inactive. */
     enum oriel_status (*start)(struct oriel_persistent *persistent, struct oriel_window *window);
 
-    /* --- the next three only if it completes later; poll and end run with a lock held --- */
+    /* --- the next three only if it is not prompt; poll and cancel run with a lock held --- */
 
     /* Neither waits nor starts, frees or completes requests. It is not called again after another
      * state than ACTIVE, until the next start. */
@@ -66,14 +69,16 @@ struct oriel_persistent {
     uint64_t len_bytes; /* of the target's items */
     /* of persistent.c */
     MPI_Request handle;
-    int tag;             /* 0: complete when MPI_Start returns */
+    bool is_prompt;
+    _Atomic bool started; /* a prompt one: active, and unknown to the host */
+    int tag;
     _Atomic bool failed; /* complete, and the failure is not reported yet */
     struct oriel_persistent *next, **link; /* list of those that are polled; NULL: not in it */
 };
 
-/* Creates the request. completes_later: it is not complete when MPI_Start returns. A window must
- * exist. Returns ORIEL_E_NO_MEM if the host has no request, or no tag is left. */
-enum oriel_status oriel_persistent_create(struct oriel_persistent *persistent, bool completes_later,
+/* Creates the request. A window must exist. Returns ORIEL_E_NO_MEM if the host has no request, or no
+ * tag is left. */
+enum oriel_status oriel_persistent_create(struct oriel_persistent *persistent, bool is_prompt,
                                           MPI_Request *out);
 
 /* Number of existing requests. */
@@ -93,9 +98,38 @@ static inline struct oriel_persistent *oriel_persistent_find(MPI_Request request
     return oriel_persistent_exist() ? oriel_persistent_find_slow(request) : NULL;
 }
 
-/* MPI_Start. ORIEL_E_REQUEST if it is active. */
-enum oriel_status oriel_persistent_start(struct oriel_persistent *persistent,
-                                         struct oriel_window *window);
+/* MPI_Start of a request that is not prompt. Returns the host's code, or the failure of the start in
+ * *status. */
+int oriel_persistent_start_later(struct oriel_persistent *persistent, struct oriel_window *window,
+                                 enum oriel_status *status);
+
+/* MPI_Start; outputs as above. ORIEL_E_REQUEST if it is active. */
+static inline int oriel_persistent_start(struct oriel_persistent *persistent,
+                                         struct oriel_window *window, enum oriel_status *status)
+{
+    if (oriel_unlikely(!persistent->is_prompt))
+        return oriel_persistent_start_later(persistent, window, status);
+    *status = atomic_load_explicit(&persistent->started, memory_order_relaxed)
+                  ? oriel_fail(ORIEL_E_REQUEST, "the request is active")
+                  : persistent->kind->start(persistent, window);
+    if (oriel_likely(*status == ORIEL_OK))
+        atomic_store_explicit(&persistent->started, true, memory_order_relaxed);
+    return MPI_SUCCESS;
+}
+
+/* Completes a prompt request that was started: returns whether the request is one. */
+static inline bool oriel_persistent_finish(MPI_Request request)
+{
+    struct oriel_persistent *persistent = oriel_persistent_find(request);
+    if (persistent == NULL || !atomic_load_explicit(&persistent->started, memory_order_relaxed))
+        return false;
+    atomic_store_explicit(&persistent->started, false, memory_order_relaxed);
+    return true;
+}
+
+/* Before a function of the host that picks some of the requests: lets it see those that are
+ * prompt and started. */
+void oriel_persistent_show(int count, const MPI_Request requests[]);
 
 /* MPI_Cancel and MPI_Request_free; the host's codes. */
 int oriel_persistent_cancel(struct oriel_persistent *persistent);

@@ -63,7 +63,7 @@ static void complete(MPI_Request *request, int completion)
 static void each_start_puts_what_the_buffer_has(enum window_kind kind)
 {
     enum { STARTS = 2 * COMPLETIONS };
-    int64_t value;
+    int64_t value = 0;
     MPI_Request request;
     struct window window = window_make(kind, (MPI_Aint)8 * world_size, 8, MPI_COMM_WORLD);
     const int64_t *words = (const int64_t *)window.base;
@@ -309,6 +309,7 @@ static void any_epoch_allows_a_start(enum window_kind kind)
         MPI_Win_complete(window.win);
         MPI_Win_wait(window.win);
         CHECK_EQUAL(words[origin], 10 * turn + 2);
+        barrier(MPI_COMM_WORLD);
         value = 10 * turn + 3;
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, window.win);
         CHECK_OK(MPI_Start(&request));
@@ -493,7 +494,7 @@ static struct window threads_window;
 static void *starter_main(void *argument)
 {
     int number = (int)(intptr_t)argument, target = right_of(world_rank);
-    int64_t value, seen;
+    int64_t value = 0, seen;
     MPI_Request requests[2];
     CHECK_OK(MPIX_Put_init(&value, 1, MPI_INT64_T, target, number, 1, MPI_INT64_T,
                            threads_window.win, &requests[0]));

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+static MPI_Status *volatile no_statuses =
+    MPI_STATUSES_IGNORE; /* gcc takes MPICH's for an array that is too short */
 static int64_t word = 1, result_word = -1;
 static int64_t many[2 * RANGE_WORDS];
 
@@ -163,12 +165,21 @@ static void startall_starts_those_that_it_can(enum window_kind kind)
     guarded_free(&closed);
 }
 
+/* Errors without a window are raised on these. */
+static void errors_return_on_communicators(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+}
+
+/* The host refuses it, or Oriel. */
 static void an_active_request_is_not_started_again(enum window_kind kind)
 {
     struct window window = guarded_make(kind);
     int target = guarded_target();
     int64_t seen = -1;
     MPI_Request request;
+    errors_return_on_communicators();
     CHECK_OK(MPIX_Get_init(&seen, 1, MPI_INT64_T, target, 3, 1, MPI_INT64_T, window.win, &request));
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window.win);
     CHECK_OK(MPI_Start(&request));
@@ -180,13 +191,6 @@ static void an_active_request_is_not_started_again(enum window_kind kind)
     MPI_Win_unlock(target, window.win);
     CHECK_OK(MPI_Request_free(&request));
     guarded_free(&window);
-}
-
-/* Errors without a window are raised on these. */
-static void errors_return_on_communicators(void)
-{
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 }
 
 static void a_freed_window_starts_nothing(enum window_kind kind)
@@ -209,7 +213,7 @@ static void a_freed_window_starts_nothing(enum window_kind kind)
     MPI_Win_lock_all(0, next.win);
     for (int i = 0; i < 2; i++)
         CHECK_CLASS(MPI_ERR_WIN, MPI_Start(&requests[i]));
-    CHECK_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    CHECK_OK(MPI_Waitall(2, requests, no_statuses));
     MPI_Win_unlock_all(next.win);
     for (int i = 0; i < 2; i++)
         CHECK_OK(MPI_Request_free(&requests[i]));
@@ -231,7 +235,7 @@ static void proc_null_is_a_target_without_effect(enum window_kind kind)
         CHECK_OK(MPI_Startall(3, requests));
         CHECK_OK(MPI_Waitany(3, requests, &index, MPI_STATUS_IGNORE));
         CHECK(index >= 0 && index < 3, "Waitany returned %d", index);
-        CHECK_OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+        CHECK_OK(MPI_Waitall(3, requests, no_statuses));
     }
     for (int i = 0; i < 3; i++)
         CHECK_OK(MPI_Request_free(&requests[i]));
@@ -250,7 +254,7 @@ static void nothing_moves_with_a_count_of_zero(enum window_kind kind)
     CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Startall(2, requests));
     MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window.win);
     CHECK_OK(MPI_Startall(2, requests));
-    CHECK_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    CHECK_OK(MPI_Waitall(2, requests, no_statuses));
     MPI_Win_unlock(target, window.win);
     CHECK_OK(MPI_Request_free(&requests[0]));
     CHECK_OK(MPI_Request_free(&requests[1]));
