@@ -38,8 +38,9 @@ static int accumulate_checked(struct oriel_window *window, const struct form *fo
     return oriel_error_raise(window, form->call, accumulate_execute(window, form, given));
 }
 
-static int host_accumulate_large(const struct form *form, const struct oriel_accumulate_arguments *g,
-                                 MPI_Win win, MPI_Request *request)
+static int host_accumulate_large(const struct form *form,
+                                 const struct oriel_accumulate_arguments *g, MPI_Win win,
+                                 MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     const struct oriel_sides *s = &g->sides;
@@ -93,8 +94,9 @@ static bool host_has_large_accumulate(const struct form *form)
 }
 
 /* A window of the host, or no window. */
-static int accumulate_forward(const struct form *form, const struct oriel_accumulate_arguments *given,
-                              MPI_Win win, MPI_Request *request)
+static int accumulate_forward(const struct form *form,
+                              const struct oriel_accumulate_arguments *given, MPI_Win win,
+                              MPI_Request *request)
 {
     if (!oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window(form->call);
@@ -106,8 +108,9 @@ static int accumulate_forward(const struct form *form, const struct oriel_accumu
     return host_accumulate_int(form, given, win, request);
 }
 
-static int accumulate_dispatch(const struct form *form, const struct oriel_accumulate_arguments *given,
-                               MPI_Win win, MPI_Request *request)
+static int accumulate_dispatch(const struct form *form,
+                               const struct oriel_accumulate_arguments *given, MPI_Win win,
+                               MPI_Request *request)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))

@@ -140,9 +140,9 @@ enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct
     uint64_t at_target = multiply_saturated(target->side.count, target->side.type->size_bytes);
     status =
         check_fits(to_target ? at_origin : at_target, to_target ? at_target : at_origin, "bytes");
-    return status != ORIEL_OK ? status
-                              : oriel_check_target(window, sides->target_rank, sides->target_disp,
-                                                   issue, target);
+    return status != ORIEL_OK
+               ? status
+               : oriel_check_target(window, sides->target_rank, sides->target_disp, issue, target);
 }
 
 static uint64_t side_elements(const struct oriel_side *side)
@@ -192,9 +192,9 @@ static enum oriel_status check_operands(struct oriel_window *window,
     }
     status = check_fits(elements->count, at_target,
                         elements->kind == ORIEL_KIND_CHAR ? "bytes" : "elements");
-    return status != ORIEL_OK ? status
-                              : oriel_check_target(window, sides->target_rank, sides->target_disp,
-                                                   issue, target);
+    return status != ORIEL_OK
+               ? status
+               : oriel_check_target(window, sides->target_rank, sides->target_disp, issue, target);
 }
 
 enum oriel_status oriel_check_buffer(const char *which, const void *address,
@@ -247,8 +247,8 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window,
     out->result.here = given->result;
     if (!reads_origin && !has_result)
         return oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
-    enum oriel_status status = check_operands(window, &given->sides, given->op, issue,
-                                              &out->target, &out->origin.side, &out->elements);
+    enum oriel_status status = check_operands(window, &given->sides, given->op, issue, &out->target,
+                                              &out->origin.side, &out->elements);
     if (status == ORIEL_OK)
         status = oriel_check_operator(
             given->op, out->elements.count > 0 ? out->elements.kind : ORIEL_KIND_NONE, &out->op);

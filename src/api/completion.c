@@ -77,7 +77,7 @@ static int report_failure(const char *call, int code, const MPI_Request *complet
     MPI_Request request;
     int error_class;
     if (oriel_likely(!oriel_requests_failed(call, &error_class, &request)))
-        return completed != NULL && oriel_persistent_raise(call, *completed, &error_class)
+        return completed != NULL && oriel_persistent_complete(call, *completed, &error_class)
                    ? error_class
                    : code;
     oriel_requests_ignore_failed();
@@ -126,7 +126,7 @@ static bool find_failure(const char *call, const struct completion_statuses *out
         return true;
     while (oriel_persistent_exist() && outcome->is_complete && *next < outcome->count) {
         *request = request_at(outcome, outcome->after, (*next)++);
-        if (oriel_persistent_raise(call, *request, error_class))
+        if (oriel_persistent_complete(call, *request, error_class))
             return true;
     }
     return false;
@@ -154,7 +154,8 @@ static int report_failures(const char *call, int code, const struct completion_s
  * again, so the host gets its turn. */
 static bool finish_prompt(const MPI_Request *request, MPI_Status *status)
 {
-    if (request == NULL || !oriel_persistent_finish(*request))
+    struct oriel_persistent *persistent = request == NULL ? NULL : oriel_persistent_find(*request);
+    if (persistent == NULL || !oriel_persistent_finish(persistent))
         return false;
     if (status != MPI_STATUS_IGNORE)
         oriel_host_fill_status(status);
@@ -168,13 +169,12 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
     if (finish_prompt(request, status))
         return MPI_SUCCESS;
     for (;;) {
-        int done = 0;
+        int done = 1;
         oriel_requests_progress();
-        if (!oriel_requests_are_open())
-            return completion_host()->Wait(request, status);
-        int code = completion_host()->Test(request, &done, status);
+        int code = oriel_requests_are_open() ? completion_host()->Test(request, &done, status)
+                                             : completion_host()->Wait(request, status);
         if (done || code != MPI_SUCCESS)
-            return report_failure("MPI_Wait", code, done ? request : NULL);
+            return report_failure("MPI_Wait", code, code == MPI_SUCCESS ? request : NULL);
         poll_backoff(&patience);
     }
 }
@@ -182,7 +182,7 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
 int oriel_entry_Wait(MPI_Request *request, MPI_Status *status)
 {
     return oriel_requests_are_special() ? wait_one(request, status)
-                                     : completion_host()->Wait(request, status);
+                                        : completion_host()->Wait(request, status);
 }
 
 static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, MPI_Status *status)
@@ -199,7 +199,7 @@ static __attribute__((noinline)) int test_one(MPI_Request *request, int *flag, M
 int oriel_entry_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     return oriel_requests_are_special() ? test_one(request, flag, status)
-                                     : completion_host()->Test(request, flag, status);
+                                        : completion_host()->Test(request, flag, status);
 }
 
 int oriel_entry_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
@@ -226,13 +226,14 @@ static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[],
     struct poll_state patience = {0};
     oriel_persistent_show(count, requests);
     for (;;) {
-        int done = 0;
+        int done = 0, code = MPI_SUCCESS;
         oriel_requests_progress();
-        if (!oriel_requests_are_open())
-            return completion_host()->Waitany(count, requests, index, status);
-        int code = host_poll_is_due(&patience, count)
-                       ? completion_host()->Testany(count, requests, index, &done, status)
-                       : MPI_SUCCESS;
+        if (!oriel_requests_are_open()) {
+            code = completion_host()->Waitany(count, requests, index, status);
+            done = code == MPI_SUCCESS;
+        } else if (host_poll_is_due(&patience, count)) {
+            code = completion_host()->Testany(count, requests, index, &done, status);
+        }
         if (done || code != MPI_SUCCESS)
             return report_failure("MPI_Waitany", code, completed_any(requests, done, index));
         poll_backoff(&patience);
@@ -292,9 +293,7 @@ static int complete_all(const char *call, int count, MPI_Request requests[], int
     MPI_Request *before = copy_requests(count, requests);
     struct completion_statuses outcome = {before, requests, count, NULL, statuses, false};
     int code = test_all_until(&outcome, requests, flag, waits);
-    outcome.is_complete = code != MPI_SUCCESS || *flag;
-    for (int i = 0; i < count && requests != NULL && outcome.is_complete; i++)
-        (void)oriel_persistent_finish(requests[i]);
+    outcome.is_complete = requests != NULL && (code != MPI_SUCCESS || *flag);
     code = report_failures(call, code, &outcome);
     free(before);
     return code;
@@ -351,8 +350,8 @@ static __attribute__((noinline)) int complete_some(const char *call, int count,
     MPI_Request *before = copy_requests(count, requests);
     oriel_persistent_show(count, requests);
     int code = test_some_until(count, requests, found, indices, statuses, waits);
-    struct completion_statuses outcome = {
-        before, requests, *found == MPI_UNDEFINED ? 0 : *found, indices, statuses, true};
+    struct completion_statuses outcome = {before,  requests, *found == MPI_UNDEFINED ? 0 : *found,
+                                          indices, statuses, requests != NULL};
     code = report_failures(call, code, &outcome);
     free(before);
     return code;

@@ -57,8 +57,7 @@ static void accumulate_prepare(struct persistent_accumulate *accumulate,
         return;
     oriel_element *kernel = oriel_kinds[type->kind].native[operands->op];
     char *there = oriel_persistent_direct(window, &operands->target, 0, type->extent_bytes);
-    if (kernel == NULL || there == NULL ||
-        (uintptr_t)there % (uintptr_t)type->extent_bytes != 0)
+    if (kernel == NULL || there == NULL || (uintptr_t)there % (uintptr_t)type->extent_bytes != 0)
         return;
     accumulate->kernel = kernel;
     accumulate->there = there;
@@ -70,8 +69,8 @@ static enum oriel_status accumulate_plan(struct persistent_accumulate *accumulat
 {
     struct oriel_persistent_operation *operation = &accumulate->operation;
     struct oriel_accumulate_operands *operands = &accumulate->operands;
-    enum oriel_status status = oriel_check_accumulate(window, given, operation->returns_data,
-                                                      ORIEL_ISSUE_LATER, operands);
+    enum oriel_status status =
+        oriel_check_accumulate(window, given, operation->returns_data, ORIEL_ISSUE_LATER, operands);
     const struct oriel_side *target = &operands->target.side;
     if (status == ORIEL_OK && operation->request.counted == ORIEL_PERSISTENT_FETCH_AND_OP &&
         !target->type->predefined)
@@ -145,8 +144,8 @@ int oriel_entry_Get_accumulate_init(const void *origin_addr, MPI_Count origin_co
                   target_datatype},
         .op = op,
     };
-    return accumulate_init("MPIX_Get_accumulate_init", ORIEL_PERSISTENT_GET_ACCUMULATE, &given,
-                           win, request);
+    return accumulate_init("MPIX_Get_accumulate_init", ORIEL_PERSISTENT_GET_ACCUMULATE, &given, win,
+                           request);
 }
 
 int oriel_entry_Fetch_and_op_init(const void *origin_addr, void *result_addr, MPI_Datatype datatype,

@@ -70,8 +70,8 @@ enum oriel_status oriel_persistent_operation_create(struct oriel_persistent_oper
         free(operation);
         return status;
     }
-    status = oriel_persistent_create(&operation->request,
-                                     is_prompt(operation, window, target_rank), request);
+    status = oriel_persistent_create(&operation->request, is_prompt(operation, window, target_rank),
+                                     request);
     if (status != ORIEL_OK)
         oriel_persistent_operation_release(&operation->request);
     return status;
@@ -111,9 +111,8 @@ enum oriel_status oriel_persistent_operation_start(struct oriel_persistent_opera
                                                    struct oriel_window *window)
 {
     const struct oriel_persistent *request = &operation->request;
-    const enum oriel_status status =
-        oriel_check_target(window, request->target_rank, request->target_disp, ORIEL_ISSUE_NOW,
-                           &operation->target);
+    const enum oriel_status status = oriel_check_target(
+        window, request->target_rank, request->target_disp, ORIEL_ISSUE_NOW, &operation->target);
     if (status != ORIEL_OK)
         return status;
     if (!request->is_prompt)

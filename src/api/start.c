@@ -10,8 +10,7 @@
 static struct oriel_window *window_of_persistent(const struct oriel_persistent *persistent)
 {
     struct oriel_window *window = oriel_handle_find(persistent->win);
-    return oriel_likely(window != NULL) &&
-                   oriel_likely(window->serial == persistent->window_serial)
+    return oriel_likely(window != NULL) && oriel_likely(window->serial == persistent->window_serial)
                ? window
                : NULL;
 }
@@ -27,9 +26,7 @@ static inline int start_own(const char *call, struct oriel_persistent *persisten
     struct oriel_window *window = window_of_persistent(persistent);
     if (oriel_unlikely(window == NULL))
         return raise_window_freed(call);
-    enum oriel_status status;
-    const int code = oriel_persistent_start(persistent, window, &status);
-    return oriel_unlikely(code != MPI_SUCCESS) ? code : oriel_error_raise(window, call, status);
+    return oriel_error_raise(window, call, oriel_persistent_start(persistent, window));
 }
 
 static __attribute__((noinline)) int start_any(MPI_Request *request)
@@ -81,10 +78,10 @@ int oriel_entry_Request_free(MPI_Request *request)
                               : oriel_persistent_free(persistent, request);
 }
 
-bool oriel_persistent_raise(const char *call, MPI_Request request, int *error_class)
+bool oriel_persistent_complete(const char *call, MPI_Request request, int *error_class)
 {
     struct oriel_persistent *persistent = oriel_persistent_find(request);
-    if (oriel_likely(persistent == NULL) || !oriel_persistent_take_failed(persistent))
+    if (oriel_likely(persistent == NULL) || !oriel_persistent_end(persistent))
         return false;
     struct oriel_window *window = window_of_persistent(persistent);
     const enum oriel_status status = persistent->kind->failure(persistent, window);

@@ -61,7 +61,7 @@ enum oriel_status oriel_persistent_create(struct oriel_persistent *persistent, b
     persistent->tag = is_prompt ? PROMPT_TAG : tag_acquire();
     if (persistent->tag == 0)
         return oriel_fail(ORIEL_E_NO_MEM, "too many persistent requests wait for other ranks");
-    atomic_init(&persistent->started, false);
+    atomic_init(&persistent->activity, ORIEL_PERSISTENT_INACTIVE);
     atomic_init(&persistent->failed, false);
     persistent->link = NULL;
     if (oriel_host()->Recv_init(NULL, 0, MPI_BYTE, 0, persistent->tag, oriel_host_singleton(),
@@ -145,8 +145,9 @@ void oriel_persistent_progress(void)
     pthread_mutex_unlock(&mutex);
 }
 
-bool oriel_persistent_take_failed(struct oriel_persistent *persistent)
+bool oriel_persistent_end(struct oriel_persistent *persistent)
 {
+    atomic_store_explicit(&persistent->activity, ORIEL_PERSISTENT_INACTIVE, memory_order_relaxed);
     if (!atomic_load_explicit(&persistent->failed, memory_order_relaxed) ||
         !atomic_exchange_explicit(&persistent->failed, false, memory_order_acquire))
         return false;
@@ -164,30 +165,35 @@ static void deactivate(struct oriel_persistent *persistent)
     oriel_host_calls.Wait(&handle, MPI_STATUS_IGNORE);
 }
 
-int oriel_persistent_start_later(struct oriel_persistent *persistent, struct oriel_window *window,
-                                 enum oriel_status *status)
+static bool activate(struct oriel_persistent *persistent)
 {
     MPI_Request handle = persistent->handle;
-    *status = ORIEL_OK;
-    const int code = oriel_host_calls.Start(&handle); /* P1; refuses an active request */
-    if (code != MPI_SUCCESS)
-        return code;
-    *status = persistent->kind->start(persistent, window);
-    if (*status == ORIEL_OK)
-        list_add(persistent);
-    else
+    return oriel_host_calls.Start(&handle) == MPI_SUCCESS;
+}
+
+enum oriel_status oriel_persistent_start_later(struct oriel_persistent *persistent,
+                                               struct oriel_window *window)
+{
+    if (!activate(persistent)) /* P1 */
+        return oriel_fail(ORIEL_E_OTHER, "the host cannot start a receive");
+    const enum oriel_status status = persistent->kind->start(persistent, window);
+    if (status != ORIEL_OK) {
         deactivate(persistent);
-    return MPI_SUCCESS;
+        return status;
+    }
+    atomic_store_explicit(&persistent->activity, ORIEL_PERSISTENT_SHOWN, memory_order_relaxed);
+    list_add(persistent);
+    return ORIEL_OK;
 }
 
 void oriel_persistent_show(int count, const MPI_Request requests[])
 {
-    for (int i = 0; i < count && requests != NULL; i++) {
-        MPI_Request handle = requests[i];
-        if (!oriel_persistent_finish(handle))
+    for (int i = 0; i < count && requests != NULL && oriel_persistent_exist(); i++) {
+        struct oriel_persistent *persistent = oriel_persistent_find_slow(requests[i]);
+        if (persistent == NULL || !oriel_persistent_finish(persistent) || !activate(persistent))
             continue;
-        oriel_host_calls.Start(&handle);
-        message_send(oriel_persistent_find_slow(handle));
+        atomic_store_explicit(&persistent->activity, ORIEL_PERSISTENT_SHOWN, memory_order_relaxed);
+        message_send(persistent);
     }
 }
 
@@ -217,7 +223,7 @@ int oriel_persistent_cancel(struct oriel_persistent *persistent)
 int oriel_persistent_free(struct oriel_persistent *persistent, MPI_Request *request)
 {
     MPI_Request handle = persistent->handle;
-    (void)oriel_persistent_take_failed(persistent);
+    (void)oriel_persistent_end(persistent);
     if (withdraw(persistent))
         oriel_host_calls.Cancel(&handle);
     /* before the host may give the handle to another request */

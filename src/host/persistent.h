@@ -58,6 +58,12 @@ enum oriel_persistent_counted {
     ORIEL_PERSISTENT_FETCH_AND_OP,
 };
 
+enum oriel_persistent_activity {
+    ORIEL_PERSISTENT_INACTIVE,
+    ORIEL_PERSISTENT_STARTED, /* active, and the host does not know it: a prompt request */
+    ORIEL_PERSISTENT_SHOWN,   /* active in the host, too */
+};
+
 struct oriel_persistent {
     /* of the owner, before oriel_persistent_create */
     const struct oriel_persistent_kind *kind;
@@ -70,9 +76,9 @@ struct oriel_persistent {
     /* of persistent.c */
     MPI_Request handle;
     bool is_prompt;
-    _Atomic bool started; /* a prompt one: active, and unknown to the host */
+    _Atomic uint8_t activity; /* enum oriel_persistent_activity */
     int tag;
-    _Atomic bool failed; /* complete, and the failure is not reported yet */
+    _Atomic bool failed;                   /* complete, and the failure is not reported yet */
     struct oriel_persistent *next, **link; /* list of those that are polled; NULL: not in it */
 };
 
@@ -98,38 +104,42 @@ static inline struct oriel_persistent *oriel_persistent_find(MPI_Request request
     return oriel_persistent_exist() ? oriel_persistent_find_slow(request) : NULL;
 }
 
-/* MPI_Start of a request that is not prompt. Returns the host's code, or the failure of the start in
- * *status. */
-int oriel_persistent_start_later(struct oriel_persistent *persistent, struct oriel_window *window,
-                                 enum oriel_status *status);
+enum oriel_status oriel_persistent_start_later(struct oriel_persistent *persistent,
+                                               struct oriel_window *window);
 
-/* MPI_Start; outputs as above. ORIEL_E_REQUEST if it is active. */
-static inline int oriel_persistent_start(struct oriel_persistent *persistent,
-                                         struct oriel_window *window, enum oriel_status *status)
+/* MPI_Start. ORIEL_E_REQUEST if it is active. */
+static inline enum oriel_status oriel_persistent_start(struct oriel_persistent *persistent,
+                                                       struct oriel_window *window)
 {
+    if (oriel_unlikely(atomic_load_explicit(&persistent->activity, memory_order_relaxed) !=
+                       ORIEL_PERSISTENT_INACTIVE))
+        return oriel_fail(ORIEL_E_REQUEST, "the request is active");
     if (oriel_unlikely(!persistent->is_prompt))
-        return oriel_persistent_start_later(persistent, window, status);
-    *status = atomic_load_explicit(&persistent->started, memory_order_relaxed)
-                  ? oriel_fail(ORIEL_E_REQUEST, "the request is active")
-                  : persistent->kind->start(persistent, window);
-    if (oriel_likely(*status == ORIEL_OK))
-        atomic_store_explicit(&persistent->started, true, memory_order_relaxed);
-    return MPI_SUCCESS;
+        return oriel_persistent_start_later(persistent, window);
+    const enum oriel_status status = persistent->kind->start(persistent, window);
+    if (oriel_likely(status == ORIEL_OK))
+        atomic_store_explicit(&persistent->activity, ORIEL_PERSISTENT_STARTED,
+                              memory_order_relaxed);
+    return status;
 }
 
-/* Completes a prompt request that was started: returns whether the request is one. */
-static inline bool oriel_persistent_finish(MPI_Request request)
+/* Completes a request that the host need not complete. Returns whether it did. */
+static inline bool oriel_persistent_finish(struct oriel_persistent *persistent)
 {
-    struct oriel_persistent *persistent = oriel_persistent_find(request);
-    if (persistent == NULL || !atomic_load_explicit(&persistent->started, memory_order_relaxed))
+    if (atomic_load_explicit(&persistent->activity, memory_order_relaxed) !=
+        ORIEL_PERSISTENT_STARTED)
         return false;
-    atomic_store_explicit(&persistent->started, false, memory_order_relaxed);
+    atomic_store_explicit(&persistent->activity, ORIEL_PERSISTENT_INACTIVE, memory_order_relaxed);
     return true;
 }
 
-/* Before a function of the host that picks some of the requests: lets it see those that are
- * prompt and started. */
+/* Before a function of the host that picks some of the requests: lets it see all that are
+ * active. */
 void oriel_persistent_show(int count, const MPI_Request requests[]);
+
+/* After a function of the host has completed it, or all of several. Returns whether it has a
+ * failure, which was not returned before. */
+bool oriel_persistent_end(struct oriel_persistent *persistent);
 
 /* MPI_Cancel and MPI_Request_free; the host's codes. */
 int oriel_persistent_cancel(struct oriel_persistent *persistent);
@@ -137,8 +147,5 @@ int oriel_persistent_free(struct oriel_persistent *persistent, MPI_Request *requ
 
 /* Completes those whose condition holds. */
 void oriel_persistent_progress(void);
-
-/* Whether it has completed with a failure that was not returned before. */
-bool oriel_persistent_take_failed(struct oriel_persistent *persistent);
 
 #endif

@@ -50,8 +50,7 @@ void oriel_transfer_cache_store(uint64_t generation, uint64_t origin_key,
         repeated->to_target = to_target;
         repeated->ready = false;
     } else if (!repeated->ready) {
-        repeated->ready =
-            oriel_transfer_prepare(origin, target, to_target, &repeated->low_bytes,
-                                   &repeated->span_bytes, &repeated->copy);
+        repeated->ready = oriel_transfer_prepare(origin, target, to_target, &repeated->low_bytes,
+                                                 &repeated->span_bytes, &repeated->copy);
     }
 }

@@ -67,8 +67,8 @@ static void each_start_puts_what_the_buffer_has(enum window_kind kind)
     MPI_Request request;
     struct window window = window_make(kind, (MPI_Aint)8 * world_size, 8, MPI_COMM_WORLD);
     const int64_t *words = (const int64_t *)window.base;
-    CHECK_OK(MPIX_Put_init(&value, 1, MPI_INT64_T, right_of(world_rank), world_rank, 1,
-                           MPI_INT64_T, window.win, &request));
+    CHECK_OK(MPIX_Put_init(&value, 1, MPI_INT64_T, right_of(world_rank), world_rank, 1, MPI_INT64_T,
+                           window.win, &request));
     MPI_Win_lock_all(0, window.win);
     for (int start = 0; start < STARTS; start++) {
         value = 1000 * start + world_rank;
@@ -165,8 +165,8 @@ static void single_elements_are_updated(enum window_kind kind)
                                   window.win, &requests[0]));
     CHECK_OK(MPIX_Fetch_and_op_init(NULL, &before, MPI_INT64_T, target, 1, MPI_NO_OP, window.win,
                                     &requests[1]));
-    CHECK_OK(MPIX_Get_accumulate_init(&value, 1, MPI_INT64_T, &before, 1, MPI_INT64_T, target, 1,
-                                      1, MPI_INT64_T, MPI_REPLACE, window.win, &requests[2]));
+    CHECK_OK(MPIX_Get_accumulate_init(&value, 1, MPI_INT64_T, &before, 1, MPI_INT64_T, target, 1, 1,
+                                      MPI_INT64_T, MPI_REPLACE, window.win, &requests[2]));
     MPI_Win_lock_all(0, window.win);
     for (int start = 1; start < 20; start++) {
         CHECK_OK(MPI_Start(&requests[0]));
