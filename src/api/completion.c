@@ -152,7 +152,7 @@ static int report_failures(const char *call, int code, const struct completion_s
 
 /* Completes it if it is a prompt persistent request. The program may poll by starting it again and
  * again, so the host gets its turn. */
-static bool finish_prompt(const MPI_Request *request, MPI_Status *status)
+static inline bool finish_prompt(const MPI_Request *request, MPI_Status *status)
 {
     struct oriel_persistent *persistent = request == NULL ? NULL : oriel_persistent_find(*request);
     if (persistent == NULL || !oriel_persistent_finish(persistent))
@@ -166,8 +166,6 @@ static bool finish_prompt(const MPI_Request *request, MPI_Status *status)
 static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *status)
 {
     struct poll_state patience = {0};
-    if (finish_prompt(request, status))
-        return MPI_SUCCESS;
     for (;;) {
         int done = 1;
         oriel_requests_progress();
@@ -179,9 +177,14 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
     }
 }
 
+static __attribute__((noinline)) int wait_special(MPI_Request *request, MPI_Status *status)
+{
+    return oriel_likely(finish_prompt(request, status)) ? MPI_SUCCESS : wait_one(request, status);
+}
+
 int oriel_entry_Wait(MPI_Request *request, MPI_Status *status)
 {
-    return oriel_requests_are_special() ? wait_one(request, status)
+    return oriel_requests_are_special() ? wait_special(request, status)
                                         : completion_host()->Wait(request, status);
 }
 

@@ -64,8 +64,8 @@ static inline enum oriel_status copy_prepared_once(struct persistent_transfer *t
     return ORIEL_OK;
 }
 
-static bool may_copy_now(const struct persistent_transfer *transfer,
-                         const struct oriel_window *window)
+static inline bool may_copy_now(const struct persistent_transfer *transfer,
+                                const struct oriel_window *window)
 {
     return oriel_likely(transfer->there != NULL) &&
            oriel_likely(oriel_fast_allowed(window, (uint32_t)transfer->operation.target.rank));

@@ -7,7 +7,7 @@
 #include "window/handle.h"
 
 /* NULL if it was freed. */
-static struct oriel_window *window_of_persistent(const struct oriel_persistent *persistent)
+static inline struct oriel_window *window_of_persistent(const struct oriel_persistent *persistent)
 {
     struct oriel_window *window = oriel_handle_find(persistent->win);
     return oriel_likely(window != NULL) && oriel_likely(window->serial == persistent->window_serial)
@@ -21,7 +21,8 @@ static __attribute__((noinline)) int raise_window_freed(const char *call)
         call, oriel_fail(ORIEL_E_WIN, "the window of the persistent request was freed"));
 }
 
-static inline int start_own(const char *call, struct oriel_persistent *persistent)
+static inline __attribute__((always_inline)) int start_own(const char *call,
+                                                           struct oriel_persistent *persistent)
 {
     struct oriel_window *window = window_of_persistent(persistent);
     if (oriel_unlikely(window == NULL))
@@ -29,22 +30,16 @@ static inline int start_own(const char *call, struct oriel_persistent *persisten
     return oriel_error_raise(window, call, oriel_persistent_start(persistent, window));
 }
 
-static __attribute__((noinline)) int start_any(MPI_Request *request)
-{
-    struct oriel_persistent *persistent =
-        request == NULL ? NULL : oriel_persistent_find_slow(*request);
-    return persistent == NULL ? oriel_host()->Start(request) : start_own("MPI_Start", persistent);
-}
-
 int oriel_entry_Start(MPI_Request *request)
 {
-    return oriel_persistent_exist() ? start_any(request) : oriel_host()->Start(request);
+    struct oriel_persistent *persistent = request == NULL ? NULL : oriel_persistent_find(*request);
+    return persistent == NULL ? oriel_host()->Start(request) : start_own("MPI_Start", persistent);
 }
 
 static bool has_own_request(int count, const MPI_Request requests[])
 {
     for (int i = 0; i < count && requests != NULL; i++)
-        if (oriel_persistent_find_slow(requests[i]) != NULL)
+        if (oriel_persistent_find(requests[i]) != NULL)
             return true;
     return false;
 }
@@ -56,7 +51,7 @@ int oriel_entry_Startall(int count, MPI_Request array_of_requests[])
     if (!oriel_persistent_exist() || !has_own_request(count, array_of_requests))
         return oriel_host()->Startall(count, array_of_requests);
     for (int i = 0; i < count; i++) {
-        struct oriel_persistent *persistent = oriel_persistent_find_slow(array_of_requests[i]);
+        struct oriel_persistent *persistent = oriel_persistent_find(array_of_requests[i]);
         const int code = persistent == NULL ? oriel_host()->Start(&array_of_requests[i])
                                             : start_own("MPI_Startall", persistent);
         if (first == MPI_SUCCESS)

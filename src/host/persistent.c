@@ -17,6 +17,8 @@
 enum { TAGS = 32768, TAGS_IN_WORD = 64, PROMPT_TAG = 1 };
 
 _Atomic uint32_t oriel_persistent_count;
+_Atomic uint64_t oriel_persistent_generation = 1;
+_Thread_local struct oriel_persistent_recent oriel_persistent_recent[ORIEL_PERSISTENT_RECENT];
 
 static struct oriel_hash_table table = ORIEL_HASH_TABLE_INIT; /* by handle */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;     /* of tags_used and the list */
@@ -79,9 +81,15 @@ enum oriel_status oriel_persistent_create(struct oriel_persistent *persistent, b
     return ORIEL_OK;
 }
 
-struct oriel_persistent *oriel_persistent_find_slow(MPI_Request request)
+struct oriel_persistent *oriel_persistent_find_slow(struct oriel_persistent_recent *recent,
+                                                    uint64_t key)
 {
-    return oriel_hash_table_find(&table, key_of(request));
+    const uint64_t generation =
+        atomic_load_explicit(&oriel_persistent_generation, memory_order_acquire);
+    struct oriel_persistent *found = oriel_hash_table_find(&table, key);
+    if (found != NULL)
+        *recent = (struct oriel_persistent_recent){generation, key, found};
+    return found;
 }
 
 /* --- the list --- */
@@ -188,8 +196,8 @@ enum oriel_status oriel_persistent_start_later(struct oriel_persistent *persiste
 
 void oriel_persistent_show(int count, const MPI_Request requests[])
 {
-    for (int i = 0; i < count && requests != NULL && oriel_persistent_exist(); i++) {
-        struct oriel_persistent *persistent = oriel_persistent_find_slow(requests[i]);
+    for (int i = 0; i < count && requests != NULL; i++) {
+        struct oriel_persistent *persistent = oriel_persistent_find(requests[i]);
         if (persistent == NULL || !oriel_persistent_finish(persistent) || !activate(persistent))
             continue;
         atomic_store_explicit(&persistent->activity, ORIEL_PERSISTENT_SHOWN, memory_order_relaxed);
@@ -228,6 +236,7 @@ int oriel_persistent_free(struct oriel_persistent *persistent, MPI_Request *requ
         oriel_host_calls.Cancel(&handle);
     /* before the host may give the handle to another request */
     oriel_hash_table_remove(&table, key_of(handle), persistent);
+    atomic_fetch_add_explicit(&oriel_persistent_generation, 1, memory_order_release);
     atomic_fetch_sub_explicit(&oriel_persistent_count, 1, memory_order_relaxed);
     tag_release(persistent->tag);
     persistent->kind->release(persistent);

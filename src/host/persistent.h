@@ -96,12 +96,34 @@ static inline bool oriel_persistent_exist(void)
     return atomic_load_explicit(&oriel_persistent_count, memory_order_relaxed) != 0;
 }
 
-/* NULL: it is not one of these. */
-struct oriel_persistent *oriel_persistent_find_slow(MPI_Request request);
+/* This thread's last requests, by handle. An entry is valid only while its generation equals the
+ * process's, which every free increments. */
+struct oriel_persistent_recent {
+    uint64_t generation;
+    uint64_t key;
+    struct oriel_persistent *persistent;
+};
+enum { ORIEL_PERSISTENT_RECENT = 8 };
+extern _Thread_local struct oriel_persistent_recent oriel_persistent_recent[ORIEL_PERSISTENT_RECENT]
+    __attribute__((visibility("hidden")));
+extern _Atomic uint64_t oriel_persistent_generation __attribute__((visibility("hidden")));
 
+struct oriel_persistent *oriel_persistent_find_slow(struct oriel_persistent_recent *recent,
+                                                    uint64_t key);
+
+/* NULL: it is not one of these. */
 static inline struct oriel_persistent *oriel_persistent_find(MPI_Request request)
 {
-    return oriel_persistent_exist() ? oriel_persistent_find_slow(request) : NULL;
+    const uint64_t key = (uint64_t)(uintptr_t)request;
+    struct oriel_persistent_recent *recent =
+        &oriel_persistent_recent[(key ^ key >> 6) % ORIEL_PERSISTENT_RECENT];
+    if (!oriel_persistent_exist())
+        return NULL;
+    if (oriel_likely(recent->key == key) &&
+        oriel_likely(recent->generation ==
+                     atomic_load_explicit(&oriel_persistent_generation, memory_order_relaxed)))
+        return recent->persistent;
+    return oriel_persistent_find_slow(recent, key);
 }
 
 enum oriel_status oriel_persistent_start_later(struct oriel_persistent *persistent,
