@@ -1,7 +1,7 @@
 /* The functions that complete requests (MPI-4.1, 3.7 and 13.3.6). While this process has no
- * outstanding operation and no persistent one, they call the host directly. Else they first process messages from other
- * nodes. Then they poll the host by its functions that do not wait, so requests of the host and of
- * operations can be mixed.
+ * outstanding operation and no persistent one, they call the host directly. Else they first process
+ * messages from other nodes. Then they poll the host by its functions that do not wait, so requests
+ * of the host and of operations can be mixed.
  *
  * Oriel reports failures of operations: on the window's handler, by the function that completes the
  * request. It returns the class, or MPI_ERR_IN_STATUS if it has several statuses. */

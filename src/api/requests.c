@@ -1,7 +1,8 @@
 /* Requests of operations. The record of an outstanding one (struct oriel_request_state) has two
  * owners. One is the host, until it frees the request; some hosts do so when the program frees it,
- * complete or not. Without a request of the host, it is the caller that asks for the end. The other is the operation, until the host has been notified of its end. After a
- * failure, the thread that completes the request is a third owner until it has raised the error. */
+ * complete or not. Without a request of the host it is the caller that asks for the end. The other
+ * is the operation, until the host has been notified of its end. After a failure, the thread that
+ * completes the request is a third owner until it has raised the error. */
 #include "api/requests.h"
 
 #include "internode/origin/origin_sync.h"

@@ -23,8 +23,8 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
 int oriel_request_give(struct oriel_window *window, const char *call,
                        struct oriel_request_state *asked, int code, MPI_Request *request);
 
-/* The same for an operation that returns data from another node, for a caller that asks for its end:
- * NULL without memory. Then oriel_request_sent must follow the operation. The caller drops it when
+/* The same for an operation that returns data from another node, for a caller that asks for its
+ * end: NULL without memory. oriel_request_sent must follow the operation. The caller drops it when
  * it no longer asks. */
 struct oriel_request_state *oriel_request_begin_polled(const struct oriel_window *window,
                                                        int target_rank);

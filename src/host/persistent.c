@@ -2,10 +2,10 @@
  *
  * P1: the receive is posted before the request is in the list, so the message of P2 matches it.
  * P2: the message is sent under the mutex, by the thread that removes the request from the list.
- * P3: whoever cancels or frees an active request removes it from the list under the mutex first. If
- *     it was in the list, no message was sent, and the receive is cancelled. Otherwise its message
- *     was sent (P2), and the receive is complete. So no message stays behind for the next start,
- *     and a tag may be used again. */
+ * P3: a thread that cancels or frees an active request first removes it from the list under the
+ *     mutex. If it was in the list, no message was sent, and the receive is cancelled. Otherwise
+ *     its message was sent (P2), and the receive is complete. So no message stays behind for the
+ *     next start, and a tag may be used again. */
 #include "host/persistent.h"
 
 #include "base/hash_table.h"

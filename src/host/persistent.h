@@ -82,8 +82,8 @@ struct oriel_persistent {
     struct oriel_persistent *next, **link; /* list of those that are polled; NULL: not in it */
 };
 
-/* Creates the request. A window must exist. Returns ORIEL_E_NO_MEM if the host has no request, or no
- * tag is left. */
+/* Creates the request. A window must exist. Returns ORIEL_E_NO_MEM if the host has no request, or
+ * no tag is left. */
 enum oriel_status oriel_persistent_create(struct oriel_persistent *persistent, bool is_prompt,
                                           MPI_Request *out);
 

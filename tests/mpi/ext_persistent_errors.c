@@ -1,6 +1,6 @@
-/* Errors of persistent operations: each wrong argument has its class at the creation, and each wrong
- * start has it at MPI_Start. Nothing moves, and window and request stay usable. A plain MPI program,
- * run by the test rows; skipped without Oriel. */
+/* Errors of persistent operations: each wrong argument has its class at the creation, and each
+ * wrong start has it at MPI_Start. Nothing moves, and window and request stay usable. A plain MPI
+ * program, run by the test rows; skipped without Oriel. */
 #include "errors.h"
 #include "ext_persistent.h"
 
