@@ -150,8 +150,8 @@ ORIEL_EXTENSION_(Win_test_until, (MPI_Win win, MPI_Aint disp, MPI_Datatype datat
  * issue the operation, in an epoch that allows it; their errors are raised on the window, and leave
  * the request inactive. MPI_Startall starts all that it can and returns the first error. The
  * request is complete as that of the operation's request-based form would be: it is as much use to
- * the target as that. The operation is also completed by all that completes operations. MPI_Cancel has
- * no effect. MPI_Request_free ends the request, before MPI_Win_free; what was started continues.
+ * the target as that. The operation is also completed by all that completes operations. MPI_Cancel
+ * has no effect. MPI_Request_free ends the request, before MPI_Win_free; what was started goes on.
  *
  * Errors: those of the operation. A start of an active request is MPI_ERR_REQUEST, and one on a
  * freed window MPI_ERR_WIN. */
