@@ -29,4 +29,10 @@ struct verdict operation_judge(struct operation *operation, const struct observe
 bool operation_is(const struct operation *operation, enum fuzz_function narrow,
                   enum fuzz_function wide);
 
+/* --- persistent.c --- */
+
+/* Whether the next call of this function is replaced by the persistent operation; and that. */
+bool persistent_is_due(enum fuzz_function function);
+int persistent_call(const struct operation *op, MPI_Win win);
+
 #endif
