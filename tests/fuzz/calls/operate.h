@@ -32,7 +32,7 @@ bool operation_is(const struct operation *operation, enum fuzz_function narrow,
 /* --- persistent.c --- */
 
 /* Whether the next call of this function is replaced by the persistent operation; and that. */
-bool persistent_is_due(enum fuzz_function function);
+bool persistent_is_due(enum fuzz_function function, MPI_Win win);
 int persistent_call(const struct operation *op, MPI_Win win);
 
 #endif
