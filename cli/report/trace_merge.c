@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/report/trace_clock.h"
 #include "cli/report/trace_reader.h"
+#include "observe/stats/sampled_time.h"
 #include "observe/trace/trace_filter.h"
 
 #include <dirent.h>
@@ -455,15 +456,13 @@ static int64_t visited_ns(const struct visiting *visiting, uint64_t own_ns)
 
 static uint64_t represented_ns(const struct oriel_trace_event *event, uint32_t weight)
 {
-    bool is_alone = event->kind < ORIEL_TRACE_CALL && (event->path & ORIEL_TRACE_ALONE) != 0;
-    uint64_t working_ns = event->duration_ns - event->waiting_ns;
-    return (is_alone ? working_ns : working_ns * weight) + event->waiting_ns * weight;
+    return oriel_sampled_ns(event->duration_ns - event->waiting_ns, event->bytes, weight) +
+           event->waiting_ns * weight;
 }
 
 static bool event_visit(const struct oriel_trace_event *event, void *context)
 {
     struct visiting *visiting = context;
-    struct oriel_trace_event plain = *event;
     if (visiting->visit == NULL)
         return true;
     visiting->event.window = visiting->file->windows[event->window];
@@ -475,8 +474,7 @@ static bool event_visit(const struct oriel_trace_event *event, void *context)
     visiting->event.time_ns = represented_ns(event, visiting->event.weight);
     visiting->event.begin_ns = visited_ns(visiting, event->begin_ns);
     visiting->event.end_ns = visited_ns(visiting, event->begin_ns + event->duration_ns);
-    plain.path &= (uint8_t)~ORIEL_TRACE_ALONE;
-    visiting->event.event = &plain;
+    visiting->event.event = event;
     return visiting->visit(&visiting->event, visiting->context);
 }
 

@@ -57,11 +57,9 @@ struct oriel_trace_record {
     uint32_t place;  /* of its call site: index into sites.places; 0: unknown */
     /* The number of operations that it stands for: 1, or the sample of a sampled trace. */
     uint32_t weight;
-    /* The time that it stands for: of that number of operations, or its own if it was
-     * interrupted. */
+    /* The time of that number of operations (observe/stats/sampled_time.h), and of their waits. */
     uint64_t time_ns;
-    /* The event as in the file: bytes, target, kind, and times of the process's own clock. Its path
-     * is without ORIEL_TRACE_ALONE. */
+    /* the event as in the file: bytes, target, kind, and times of the process's own clock */
     const struct oriel_trace_event *event;
 };
 

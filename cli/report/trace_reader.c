@@ -235,8 +235,7 @@ static bool event_is_valid(const struct walk *walk, const struct oriel_trace_par
     return event->begin_ns >> SENSIBLE_BITS == 0 && event->duration_ns >> SENSIBLE_BITS == 0 &&
            event->waiting_ns <= event->duration_ns && event->bytes >> SENSIBLE_BITS == 0 &&
            event->target >= -1 && event->target < n && event->cause_rank >= -1 &&
-           event->cause_rank < n &&
-           (!is_operation || (event->path & ~ORIEL_TRACE_ALONE) < ORIEL_COUNTED_PATHS) &&
+           event->cause_rank < n && (!is_operation || event->path < ORIEL_COUNTED_PATHS) &&
            (event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
 }
 

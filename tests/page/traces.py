@@ -85,9 +85,9 @@ class Rank:
                    + struct.pack(f"<{len(ranks)}i", *ranks))
 
     def event(self, kind, begin_ns, duration_ns, window=0, bytes_=0, target=-1, path="direct", waiting_ns=0, cause=None,
-              cause_rank=-1, site="", alone=False):
+              cause_rank=-1, site=""):
         self.events.append((self.own_ns(begin_ns), duration_ns, waiting_ns, bytes_, target, cause_rank, window, self.site(site), kind,
-                            PATHS.index(path) | alone << 7, CAUSES.index(cause) if cause else 0, 0))
+                            PATHS.index(path), CAUSES.index(cause) if cause else 0, 0))
         return begin_ns + duration_ns
 
     def region(self, number, name):

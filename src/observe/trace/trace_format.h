@@ -72,16 +72,11 @@ struct oriel_trace_event {
     uint16_t window;     /* number of an earlier ORIEL_BLOCK_WINDOW */
     uint16_t site;       /* number of an earlier ORIEL_BLOCK_SITE; 0: unknown */
     uint8_t kind;        /* enum oriel_trace_kind */
-    /* of an operation: enum oriel_counted_path, and ORIEL_TRACE_ALONE in a trace of samples */
-    uint8_t path;
-    uint8_t cause;  /* enum oriel_counted_cause, if waiting_ns is not 0 */
-    uint8_t thread; /* of the process, numbered from 0; 255: that or a later one */
+    uint8_t path;        /* of an operation: enum oriel_counted_path */
+    uint8_t cause;       /* enum oriel_counted_cause, if waiting_ns is not 0 */
+    uint8_t thread;      /* of the process, numbered from 0; 255: that or a later one */
 };
 _Static_assert(sizeof(struct oriel_trace_event) == 48, "files have it");
-
-/* The operation was interrupted: it counts for the others that it stands for, and the time that it
- * worked does not. */
-enum { ORIEL_TRACE_ALONE = 128 };
 
 /* Operations first: ORIEL_TRACE_OPERATION + enum oriel_counted_operation; ORIEL_TRACE_CALL + enum
  * oriel_counted_call. From ORIEL_TRACE_KINDS on, kinds are of marks. */
