@@ -275,9 +275,7 @@ static struct oriel_node *leaf_node(struct flattening *all, MPI_Datatype datatyp
                                     const struct oriel_contents *contents)
 {
     int size_bytes = -1;
-    enum oriel_kind kind = oriel_type_predefined(datatype);
-    if (kind != ORIEL_KIND_NONE)
-        return oriel_node_run(kind, 1);
+    enum oriel_kind kind = ORIEL_KIND_NONE;
     oriel_host()->Type_size(datatype, &size_bytes);
     if (contents->combiner == MPI_COMBINER_NAMED && size_bytes == 0) /* MPI-1's MPI_LB and MPI_UB */
         return oriel_node_list(0, calloc(1, sizeof(struct oriel_branch)));
@@ -294,18 +292,23 @@ static struct oriel_node *leaf_node(struct flattening *all, MPI_Datatype datatyp
 static struct oriel_node *item_node_create(struct flattening *all, MPI_Datatype datatype)
 {
     struct flattened_type *flattened = calloc(1, sizeof *flattened);
+    const enum oriel_kind kind = oriel_type_predefined(datatype);
     if (flattened == NULL)
         return NULL;
-    all->status = oriel_contents_open(datatype, &flattened->contents);
+    if (kind == ORIEL_KIND_NONE)
+        all->status = oriel_contents_open(datatype, &flattened->contents);
     if (all->status != ORIEL_OK) {
         free(flattened);
         return NULL;
     }
     flattened->next = all->flattened;
     all->flattened = flattened;
-    flattened->node = oriel_contents_is_leaf(flattened->contents.combiner)
-                          ? leaf_node(all, datatype, &flattened->contents)
-                          : constructor_node(all, &flattened->contents);
+    if (kind != ORIEL_KIND_NONE)
+        flattened->node = oriel_node_run(kind, 1);
+    else
+        flattened->node = oriel_contents_is_leaf(flattened->contents.combiner)
+                              ? leaf_node(all, datatype, &flattened->contents)
+                              : constructor_node(all, &flattened->contents);
     if (flattened->node != NULL)
         oriel_hash_table_set(&all->nodes, (uint64_t)(uintptr_t)datatype,
                              flattened->node); /* a cache: it may fail */
