@@ -219,14 +219,14 @@ enum oriel_status oriel_net_await(struct oriel_net_request *request,
     return status;
 }
 
-static void serve_until_event(const struct oriel_event *event, uint32_t at_least)
+static void serve_until_reached(const _Atomic uint32_t *word, uint32_t at_least)
 {
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
     for (unsigned turns = 0;;) {
         oriel_net_help();
         uint64_t waited_ns = oriel_now_ns() - begin_ns;
-        if (oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least) ||
+        if (oriel_wait_reached(oriel_load_acquire(word), ORIEL_WAIT_SIGNALLED, at_least) ||
             waited_ns >= HELP_NS)
             return;
         if (waited_ns >= spin_ns)
@@ -234,15 +234,15 @@ static void serve_until_event(const struct oriel_event *event, uint32_t at_least
     }
 }
 
-enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least,
-                                        const struct oriel_watch *watch)
+enum oriel_status oriel_net_await_word(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                       uint32_t at_least, const struct oriel_watch *watch)
 {
-    if (!oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least)) {
+    if (!oriel_wait_reached(oriel_load_acquire(word), ORIEL_WAIT_SIGNALLED, at_least)) {
         uint64_t begin_ns = oriel_wait_time_begin(watch);
         oriel_net_help_begin(ORIEL_NET_SERVES);
-        serve_until_event(event, at_least);
+        serve_until_reached(word, at_least);
         oriel_net_help_end();
         oriel_wait_time_end(watch, begin_ns);
     }
-    return oriel_event_wait(event, at_least, watch);
+    return oriel_wait(word, sleepers, ORIEL_WAIT_SIGNALLED, at_least, watch);
 }
