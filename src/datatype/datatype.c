@@ -5,7 +5,7 @@
 
 #include "base/hash_table.h"
 #include "datatype/flatten.h"
-#include "datatype/struct_pair.h"
+#include "datatype/struct_types.h"
 #include "host/contents.h"
 #include "host/host.h"
 
@@ -127,18 +127,6 @@ static void type_free(struct oriel_type *type)
 }
 
 /* Returns false if there is no memory. */
-static bool predefined_insert_kind(MPI_Datatype datatype, enum oriel_kind kind)
-{
-    struct oriel_type *type = type_create(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
-    if (type == NULL)
-        return false;
-    type->predefined = true;
-    bool added = oriel_hash_table_set(&table, oriel_type_key(datatype), type);
-    if (!added)
-        type_free(type);
-    return added;
-}
-
 static bool predefined_insert(MPI_Datatype datatype, enum type_class type_class)
 {
     int size_bytes = 0;
@@ -150,7 +138,16 @@ static bool predefined_insert(MPI_Datatype datatype, enum type_class type_class)
         oriel_kinds[kind].value_bytes + oriel_kinds[kind].index_bytes != (uint32_t)size_bytes)
         /* a Fortran compiler was configured with wider reals and integers */
         kind = opaque_kind_of(size_bytes);
-    return kind == ORIEL_KIND_NONE || predefined_insert_kind(datatype, kind);
+    if (kind == ORIEL_KIND_NONE)
+        return true;
+    struct oriel_type *type = type_create(oriel_node_run(kind, 1), oriel_kinds[kind].extent_bytes);
+    if (type == NULL)
+        return false;
+    type->predefined = true;
+    bool added = oriel_hash_table_set(&table, oriel_type_key(datatype), type);
+    if (!added)
+        type_free(type);
+    return added;
 }
 
 enum oriel_kind oriel_type_predefined(MPI_Datatype datatype)
@@ -208,24 +205,9 @@ enum oriel_status oriel_type_start(void)
     return ORIEL_OK;
 }
 
-/* Types of 16-bit reals that the host lacks, by parts; MPI_DATATYPE_NULL: not made. The host moves
- * them as integers of the same size. */
+/* Types of 16-bit reals that the host lacks, by parts; MPI_DATATYPE_NULL: not made. */
 static pthread_mutex_t halves_mutex = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Datatype halves[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
-
-static enum oriel_status half_create(enum oriel_kind kind, MPI_Datatype *out)
-{
-    MPI_Datatype created;
-    if (oriel_host()->Type_dup(kind == ORIEL_KIND_HALF ? MPI_INT16_T : MPI_INT32_T, &created) !=
-        MPI_SUCCESS)
-        return oriel_fail(ORIEL_E_TYPE, "the host cannot duplicate a datatype");
-    if (!predefined_insert_kind(created, kind)) {
-        oriel_host()->Type_free(&created);
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
-    }
-    *out = created;
-    return ORIEL_OK;
-}
 
 enum oriel_status oriel_type_half(int parts, MPI_Datatype *out)
 {
@@ -250,7 +232,7 @@ enum oriel_status oriel_type_half(int parts, MPI_Datatype *out)
     pthread_mutex_lock(&halves_mutex);
     enum oriel_status status = halves[parts - 1] != MPI_DATATYPE_NULL
                                    ? ORIEL_OK
-                                   : half_create(kind, &halves[parts - 1]);
+                                   : oriel_struct_half_create(parts, &halves[parts - 1]);
     *out = halves[parts - 1];
     pthread_mutex_unlock(&halves_mutex);
     return status;
@@ -288,8 +270,9 @@ static enum oriel_status derived_insert(MPI_Datatype datatype, const struct orie
         type->as_pair = type_create(oriel_node_run(pair, 1), extent);
     /* MPI-1's MPI_LB and MPI_UB have no element */
     type->predefined = type->kind != ORIEL_KIND_NONE &&
-                       oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
-                       oriel_contents_is_leaf(combiner);
+                       ((oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
+                         oriel_contents_is_leaf(combiner)) ||
+                        oriel_struct_half_find(datatype) != ORIEL_KIND_NONE);
     if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host rejects an attribute on the datatype");
     else if (!oriel_hash_table_set(&table, oriel_type_key(datatype), type))

@@ -5,6 +5,7 @@
 #include "datatype/flatten.h"
 
 #include "base/hash_table.h"
+#include "datatype/struct_types.h"
 #include "host/contents.h"
 #include "host/host.h"
 
@@ -90,6 +91,9 @@ static struct oriel_node *list_node(struct flattening *all, MPI_Datatype old,
 static struct oriel_node *struct_node(struct flattening *all, const struct oriel_contents *contents)
 {
     const int64_t count = oriel_contents_number(contents, 0);
+    const enum oriel_kind half = oriel_struct_half_of(contents);
+    if (half != ORIEL_KIND_NONE)
+        return oriel_node_run(half, 1);
     struct oriel_branch *branches = calloc((size_t)count + 1, sizeof *branches);
     for (int64_t i = 0; branches != NULL && i < count; i++)
         branches[i] = (struct oriel_branch){
@@ -275,7 +279,9 @@ static struct oriel_node *leaf_node(struct flattening *all, MPI_Datatype datatyp
                                     const struct oriel_contents *contents)
 {
     int size_bytes = -1;
-    enum oriel_kind kind = ORIEL_KIND_NONE;
+    enum oriel_kind kind = oriel_type_predefined(datatype);
+    if (kind != ORIEL_KIND_NONE)
+        return oriel_node_run(kind, 1);
     oriel_host()->Type_size(datatype, &size_bytes);
     if (contents->combiner == MPI_COMBINER_NAMED && size_bytes == 0) /* MPI-1's MPI_LB and MPI_UB */
         return oriel_node_list(0, calloc(1, sizeof(struct oriel_branch)));
@@ -292,23 +298,18 @@ static struct oriel_node *leaf_node(struct flattening *all, MPI_Datatype datatyp
 static struct oriel_node *item_node_create(struct flattening *all, MPI_Datatype datatype)
 {
     struct flattened_type *flattened = calloc(1, sizeof *flattened);
-    const enum oriel_kind kind = oriel_type_predefined(datatype);
     if (flattened == NULL)
         return NULL;
-    if (kind == ORIEL_KIND_NONE)
-        all->status = oriel_contents_open(datatype, &flattened->contents);
+    all->status = oriel_contents_open(datatype, &flattened->contents);
     if (all->status != ORIEL_OK) {
         free(flattened);
         return NULL;
     }
     flattened->next = all->flattened;
     all->flattened = flattened;
-    if (kind != ORIEL_KIND_NONE)
-        flattened->node = oriel_node_run(kind, 1);
-    else
-        flattened->node = oriel_contents_is_leaf(flattened->contents.combiner)
-                              ? leaf_node(all, datatype, &flattened->contents)
-                              : constructor_node(all, &flattened->contents);
+    flattened->node = oriel_contents_is_leaf(flattened->contents.combiner)
+                          ? leaf_node(all, datatype, &flattened->contents)
+                          : constructor_node(all, &flattened->contents);
     if (flattened->node != NULL)
         oriel_hash_table_set(&all->nodes, (uint64_t)(uintptr_t)datatype,
                              flattened->node); /* a cache: it may fail */

@@ -229,7 +229,7 @@ static enum oriel_status send_elements(struct oriel_window *window,
     there.dense = false;
     there.plain_bytes = INT64_MAX;
     there.layout = &blocks;
-    const struct oriel_span target = {list->rank, 0, {&there, 1}};
+    const struct oriel_span target = {.rank = list->rank, .side = {&there, 1}};
     const struct oriel_operand from = {(char *)(uintptr_t)origin_of(list, at), {&here, 1}};
     const struct oriel_operand to = {result_of(list, at), {&here, 1}};
     return oriel_internode_accumulate(window, &target, (struct oriel_elements){list->type->kind, count},
@@ -254,7 +254,8 @@ static enum oriel_status update_pairs(struct oriel_window *window,
     const struct oriel_side one = {list->type, 1};
     enum oriel_status status = ORIEL_OK;
     for (uint64_t at = 0; at < list->count && status == ORIEL_OK; at++) {
-        const struct oriel_span target = {list->rank, offset_of(list, at), one};
+        const struct oriel_span target = {
+            .rank = list->rank, .offset_bytes = offset_of(list, at), .side = one};
         const struct oriel_operand from = {(char *)(uintptr_t)origin_of(list, at), one};
         const struct oriel_operand to = {result_of(list, at), one};
         status = oriel_accumulate(window, &target, (struct oriel_elements){list->type->kind, 1},

@@ -41,8 +41,8 @@ static uint16_t half_of(double value)
     const uint16_t sign = signbit(value) ? 0x8000 : 0;
     int exponent;
     value = fabs(value);
-    if (isnan(value))
-        return 0x7e00;
+    if (isnan(value) || value == 0)
+        return isnan(value) ? 0x7e00 : sign;
     frexp(value, &exponent);
     const int last = isinf(value) || exponent - 11 < -24 ? -24 : exponent - 11;
     const double units = isinf(value) ? INFINITY : rint(ldexp(value, -last));
