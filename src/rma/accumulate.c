@@ -147,7 +147,7 @@ void oriel_update_begin_plain(struct oriel_update *update)
 {
     if (oriel_kinds[update->kind].composed ||
         oriel_atomic_mode_is_wide(update->window, update->rank))
-        oriel_update_begin_bulk(update);
+        oriel_update_begin_bulk(update); /* W2 */
 }
 
 /* Aligned elements with native kernels: only the CPU's instructions and bulk updates ever change

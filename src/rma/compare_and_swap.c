@@ -34,7 +34,7 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
     if (status != ORIEL_OK)
         return status;
     if (path->cpu_reaches && (contains_elements || oriel_atomic_mode_is_wide(window, rank)))
-        oriel_bulk_begin(window, rank); /* W2, or on processors without the instruction */
+        oriel_bulk_begin(window, rank); /* W2, also if the processor lacks the instruction */
     const struct oriel_polled_request asked = {.operation = ORIEL_POLLED_SWAP,
                                                .in = wanted,
                                                .desired = desired,
@@ -50,20 +50,6 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
     if (status == ORIEL_OK)
         memcpy(result, found, len_bytes);
     return oriel_path_status(status, window, rank);
-}
-
-/* W1 */
-static enum oriel_status announce_wide(struct oriel_window *window, int32_t rank)
-{
-    if (oriel_atomic_mode_is_wide(window, rank))
-        return ORIEL_OK;
-    enum oriel_status status = oriel_accumulate_mutex_lock(window, rank);
-    if (status != ORIEL_OK)
-        return status;
-    oriel_delay();
-    oriel_store_release(&oriel_window_control(window, rank)->wide, 1);
-    oriel_accumulate_mutex_unlock(window, rank);
-    return ORIEL_OK;
 }
 
 static void swap_by_cpu(void *there, const void *origin, const void *compare, void *result,
@@ -118,7 +104,7 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
         return swap_locked(window, target->rank, &path, len_bytes, contains_elements, origin,
                            compare, result);
     enum oriel_status status =
-        contains_elements ? announce_wide(window, target->rank) : ORIEL_OK;
+        contains_elements ? oriel_atomic_mode_widen(window, target->rank) : ORIEL_OK;
     return status != ORIEL_OK ? status
                               : swap_single(window, target->rank, path.remote.direct, len_bytes,
                                             origin, compare, result);

@@ -101,13 +101,14 @@ void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target);
  * until it unlocks. */
 void oriel_bulk_begin(const struct oriel_window *window, int32_t target);
 
-/* W1. The caller does not hold the lock. */
+/* W1, by a caller without the lock: before it swaps 16 bytes of target. */
 enum oriel_status oriel_atomic_mode_widen(struct oriel_window *window, int32_t target);
 
-/* W2 */
+/* Whether swaps of 16 bytes may be at S3: then the holder of the lock, too, must begin bulk mode
+ * (W2). */
 static inline bool oriel_atomic_mode_is_wide(const struct oriel_window *window, int32_t target)
 {
-    return oriel_load_relaxed(&oriel_window_control(window, target)->wide) != 0;
+    return oriel_load_acquire(&oriel_window_control(window, target)->wide) != 0;
 }
 
 #endif
