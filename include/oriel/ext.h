@@ -120,8 +120,8 @@ ORIEL_EXTENSION_(Fetch_and_op_list, (const void *origin_addr, void *result_addr,
                                      const MPI_Aint target_disps[], MPI_Op op, MPI_Win win))
 
 /* MPI_Compare_and_swap of 16 bytes. The place at the target is aligned to 16 bytes in its memory
- * (else MPI_ERR_ARG; if it is on another node, from the flush); the three buffers need no
- * alignment. Atomic with respect to itself, and to all accumulates on parts of these bytes. */
+ * (else MPI_ERR_ARG); the three buffers need no alignment. Atomic with respect to itself, and to
+ * all accumulates on parts of these bytes. */
 ORIEL_EXTENSION_(Compare_and_swap_128,
                  (const void *origin_addr, const void *compare_addr, void *result_addr,
                   int target_rank, MPI_Aint target_disp, MPI_Win win))

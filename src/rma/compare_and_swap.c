@@ -88,15 +88,16 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
     const enum oriel_kind kind = target->side.type->kind;
     const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
     const bool contains_elements = kind == ORIEL_KIND_OPAQUE128;
-    if (oriel_unlikely(oriel_is_internode(window, target->rank)))
-        return oriel_internode_compare_and_swap(window, target, origin, compare, result);
-    struct oriel_path path =
-        oriel_path_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
-    const bool is_aligned = ((uintptr_t)path.remote.direct & (len_bytes - 1)) == 0;
+    const uint64_t address = window->targets[target->rank].address + target->offset_bytes;
+    const bool is_aligned = (address & (len_bytes - 1)) == 0;
     if (contains_elements && !is_aligned)
         return oriel_fail(ORIEL_E_ARG, "the place at rank %d is not aligned to 16 bytes",
                           (int)target->rank);
+    if (oriel_unlikely(oriel_is_internode(window, target->rank)))
+        return oriel_internode_compare_and_swap(window, target, origin, compare, result);
     oriel_deferred_do(window, target->rank);
+    struct oriel_path path =
+        oriel_path_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
     const bool by_cpu =
         path.cpu_reaches && is_aligned &&
         (len_bytes <= ORIEL_SWAP_NATIVE_BYTES || (contains_elements && oriel_swap_has_wide()));
