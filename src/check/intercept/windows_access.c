@@ -24,6 +24,7 @@
 #include "check/order/thread_order.h"
 #include "check/order/word_clocks.h"
 #include "check/remote/history_proxy.h"
+#include "check/window/notified.h"
 #include "check/window/thread_debts.h"
 
 #include <stdlib.h>
@@ -187,6 +188,10 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
     if (operation->request == NULL &&
         (operation->kind == ORIEL_ACCESS_GET || oriel_access_fetches(operation)))
         access.group = oriel_window_local_ticket();
+    if (operation->group != 0) {
+        access.group = operation->group;
+        access.flags |= ORIEL_ACCESS_ALONE;
+    }
     return access;
 }
 
@@ -248,6 +253,10 @@ void oriel_access_begin(struct oriel_operation *operation)
     operation->accessed = true;
     operation->buffers =
         operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
+    if (operation->notifies) {
+        oriel_window_complete_for_target(window, target);
+        operation->group = oriel_notified_group(operation);
+    }
     oriel_debts_issue_begin(window->debts, target);
     operation_use_buffers(operation);
     bool something = operation->items > 0 && operation->moving_bytes > 0;
@@ -258,6 +267,8 @@ void oriel_access_begin(struct oriel_operation *operation)
         operation_give_word(operation);
     oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
     oriel_debts_issue_end(window->debts);
+    if (operation->notifies && operation->group == 0)
+        oriel_window_complete_for_target(window, target);
 }
 
 void oriel_access_end(struct oriel_operation *operation, int code)
