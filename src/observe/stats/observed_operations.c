@@ -128,6 +128,10 @@ static inline void operation_end(const struct oriel_observed_call *call, int cod
     (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win,                   \
      MPI_Request * request)
 
+#define NOTIFY(qualifier) (ORIGIN(qualifier, MPI_Count), TARGET(MPI_Count), int number, MPI_Win win)
+#define ACCUMULATE_NOTIFY                                                                          \
+    (ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Op op, int number, MPI_Win win)
+
 BOTH(Put, put, PUT, (FROM, AT, win))
 BOTH(Get, get, GET, (FROM, AT, win))
 BOTH(Accumulate, accumulate, ACCUMULATE, (FROM, AT, op, win))
@@ -164,6 +168,10 @@ ENTRY(Compare_and_swap_128, compare_and_swap,
       (const void *origin_addr, const void *compare_addr, void *result_addr, int target_rank,
        MPI_Aint target_disp, MPI_Win win),
       (origin_addr, compare_addr, result_addr, target_rank, target_disp, win), 16, MPI_BYTE)
+ENTRY(Put_notify, put, NOTIFY(const), (FROM, AT, number, win), target_count, target_datatype)
+ENTRY(Get_notify, get, NOTIFY(), (FROM, AT, number, win), target_count, target_datatype)
+ENTRY(Accumulate_notify, accumulate, ACCUMULATE_NOTIFY, (FROM, AT, op, number, win), target_count,
+      target_datatype)
 
 void oriel_observe_operations(struct oriel_api *table)
 {
@@ -182,4 +190,7 @@ void oriel_observe_operations(struct oriel_api *table)
     table->Rcompare_and_swap = observe_Rcompare_and_swap;
     table->Fetch_and_op_list = observe_Fetch_and_op_list;
     table->Compare_and_swap_128 = observe_Compare_and_swap_128;
+    table->Put_notify = observe_Put_notify;
+    table->Get_notify = observe_Get_notify;
+    table->Accumulate_notify = observe_Accumulate_notify;
 }
