@@ -82,6 +82,31 @@ static void counts(void)
     MPI_Win_free(&win);
 }
 
+/* Extensions of the atomic operations, to the next rank. A list is one operation. */
+static void atomics(void)
+{
+    int next = (rank + 1) % ranks;
+    const long in[5] = {1, 2, 3, 4, 5};
+    const MPI_Aint disps[5] = {4, 2, 4, 5, 2};
+    long out[5];
+    MPI_Request requests[2];
+    MPI_Win win;
+    long *base;
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    MPIX_Fetch_and_op_list(in, out, 5, MPI_LONG, next, disps, MPI_SUM, win); /* SITE list */
+    MPIX_Fetch_and_op_list(in, out, 5, MPI_LONG, next, NULL, MPI_SUM, win); /* refused */
+    MPIX_Fetch_and_op_list(in, out, 0, MPI_LONG, next, NULL, MPI_SUM, win);
+    MPIX_Compare_and_swap_128(in, in + 2, out, next, 6, win);
+    MPIX_Rfetch_and_op(in, out, MPI_LONG, next, 0, MPI_SUM, win, &requests[0]);
+    MPIX_Rcompare_and_swap(in, in + 1, out + 1, MPI_LONG, next, 1, win, &requests[1]);
+    for (int i = 0; i < 2; i++)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* --- more call sites than a table has --- */
 
 #define FOUR(call)    call call call call
@@ -405,7 +430,7 @@ int main(int argc, char **argv)
     } scenarios[] = {{"counts", counts}, {"late", late},        {"threads", threads},
                      {"sorts", sorts},   {"served", served},    {"asked", asked},
                      {"many", many},     {"ending", ending},    {"none", none},
-                     {"crowd", crowd},   {"notified", notified}};
+                     {"crowd", crowd},   {"notified", notified}, {"atomics", atomics}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

@@ -123,6 +123,15 @@ class Counts(Case):
                 self.assertEqual((put["function"], put["count"], put["bytes"]),
                                  ("notified", TIMES * len(windows), TIMES * 2 * LONG * len(windows)))
 
+    def test_lists_and_swaps_of_16_bytes_count_as_operations(self):
+        for ranks in options.ranks:
+            [window] = self.statistics("atomics", ranks)
+            found = {kind: (sums["count"], sums["bytes"]) for kind, sums in window["operations"].items() if sums["count"]}
+            self.assertEqual(found, {"fetch_and_op": (3 * ranks, 6 * LONG * ranks), "compare_and_swap": (2 * ranks, 3 * LONG * ranks)})
+            self.assertEqual(window["paths"]["direct"], {"count": 5 * ranks, "bytes": 9 * LONG * ranks})
+            listed = self.site_at("fetch_and_op", "SITE list")
+            self.assertEqual((listed["function"], listed["count"], listed["bytes"]), ("atomics", ranks, 5 * LONG * ranks))
+
     def test_the_place_is_where_the_program_made_the_window(self):
         [window] = self.statistics("counts", options.ranks[-1])
         self.assertEqual(window["site"], f"counts at counted.c:{line_of('MADE here')}")
