@@ -68,8 +68,10 @@ static inline uint16_t half_narrow(float value)
     const float b = half_widen(*(const anywhere *)(const void *)(origin + i * sizeof old));        \
     const uint16_t updated = half_narrow(EXPRESSION_##operator);
 
+/* Compilers name the clones of exported functions differently. */
 #define PLAIN(name, operator, parts)                                                               \
-    ORIEL_CLONES void name(char *target, const char *origin, char *result, uint64_t count)         \
+    ORIEL_CLONES static void name##_cloned(char *target, const char *origin, char *result,         \
+                                           uint64_t count)                                         \
     {                                                                                              \
         typedef uint16_t anywhere __attribute__((aligned(1), may_alias));                          \
         count *= parts;                                                                            \
@@ -82,6 +84,10 @@ static inline uint16_t half_narrow(float value)
             *(anywhere *)(void *)(result + i * sizeof old) = old;                                  \
             *(anywhere *)(void *)(target + i * sizeof old) = updated;                              \
         }                                                                                          \
+    }                                                                                              \
+    void name(char *target, const char *origin, char *result, uint64_t count)                      \
+    {                                                                                              \
+        name##_cloned(target, origin, result, count);                                              \
     }
 
 PLAIN(oriel_half_max, max, 1)
