@@ -64,8 +64,8 @@ static __attribute__((noinline)) int fetch_and_op_general(const void *origin_add
                    ? oriel_host()->Fetch_and_op(origin_addr, result_addr, datatype, target_rank,
                                                 target_disp, op, win)
                    : oriel_error_not_a_window(fetch_call);
-    return fetch_and_op_checked(window, fetch_call, origin_addr, result_addr, datatype,
-                                target_rank, target_disp, op);
+    return fetch_and_op_checked(window, fetch_call, origin_addr, result_addr, datatype, target_rank,
+                                target_disp, op);
 }
 
 /* With the most recent window, operator and datatype, if another argument is unusual. */

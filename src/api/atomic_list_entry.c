@@ -31,9 +31,9 @@ static enum oriel_status check_displacements(struct oriel_window *window, int ta
         return oriel_fail(ORIEL_E_ARG, "the array of displacements is NULL");
     enum oriel_status status =
         oriel_check_target(window, target_rank, count > 0 ? disps[0] : 0, &target);
-    if (status != ORIEL_OK ||
-        (window->flavour != ORIEL_FLAVOUR_DYNAMIC &&
-         all_inside(&window->targets[target_rank], disps, count, (uint64_t)type->layout->high_bytes)))
+    if (status != ORIEL_OK || (window->flavour != ORIEL_FLAVOUR_DYNAMIC &&
+                               all_inside(&window->targets[target_rank], disps, count,
+                                          (uint64_t)type->layout->high_bytes)))
         return status;
     for (uint64_t i = 1; i < count && status == ORIEL_OK; i++)
         status = oriel_check_target(window, target_rank, disps[i], &target);

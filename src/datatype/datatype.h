@@ -19,7 +19,8 @@ struct oriel_type {
     int64_t extent_bytes; /* distance between items */
     int64_t plain_bytes;  /* the extent if an item is dense and has no padding, else INT64_MAX */
     struct oriel_node *layout;
-    struct oriel_type *as_pair; /* the same items as pairs of a COMPOSED kind; NULL: they are none */
+    struct oriel_type
+        *as_pair; /* the same items as pairs of a COMPOSED kind; NULL: they are none */
 };
 
 /* Fills the table of predefined datatypes, before any lookup. Adds all of them, or none and returns

@@ -315,8 +315,8 @@ bool oriel_file_place(uint64_t offset, uint64_t at, uint64_t len_bytes,
                       struct oriel_pages_placement placement)
 {
     pthread_mutex_lock(&file.mutex);
-    bool placed = !file.is_child &&
-                  oriel_allocator_place(&allocator, offset, at, len_bytes, placement);
+    bool placed =
+        !file.is_child && oriel_allocator_place(&allocator, offset, at, len_bytes, placement);
     pthread_mutex_unlock(&file.mutex);
     return placed;
 }

@@ -153,8 +153,7 @@ bool oriel_pages_place(char *start, uint64_t len_bytes, struct oriel_pages_place
 bool oriel_pages_can_place(struct oriel_pages_placement placement)
 {
     const uint64_t len_bytes = oriel_pages_bytes();
-    char *page =
-        mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *page = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return false;
     bool placed = oriel_pages_place(page, len_bytes, placement);

@@ -1,5 +1,5 @@
-/* Compare-and-swap of one aligned element with a CPU instruction. Inlined into the data path. For 16
- * bytes ask oriel_swap_has_wide first: early x86-64 processors lack the instruction. */
+/* Compare-and-swap of one aligned element with a CPU instruction. Inlined into the data path. For
+ * 16 bytes ask oriel_swap_has_wide first: early x86-64 processors lack the instruction. */
 #ifndef ORIEL_REDUCE_CPU_SWAP_H
 #define ORIEL_REDUCE_CPU_SWAP_H
 
@@ -95,8 +95,7 @@ static inline void oriel_swap_wide(void *target, const void *origin, const void 
                      "cbnz %w4, 1b"
                      : "=&r"(found[0]), "=&r"(found[1]), "=&r"(stored[0]), "=&r"(stored[1]),
                        "=&r"(failed)
-                     : "r"(target), "r"(wanted[0]), "r"(wanted[1]), "r"(desired[0]),
-                       "r"(desired[1])
+                     : "r"(target), "r"(wanted[0]), "r"(wanted[1]), "r"(desired[0]), "r"(desired[1])
                      : "memory", "cc");
     memcpy(result, found, sizeof found);
 }

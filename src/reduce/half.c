@@ -130,10 +130,9 @@ void oriel_half_complex_prod(char *target, const char *origin, char *result, uin
         uint16_t old = atomic_load_explicit(word, memory_order_relaxed);                           \
         for (bool stored = false; !stored;) {                                                      \
             const float a = half_widen(old);                                                       \
-            stored = atomic_compare_exchange_weak_explicit(word, &old,                             \
-                                                           half_narrow(EXPRESSION_##operator),     \
-                                                           memory_order_acq_rel,                   \
-                                                           memory_order_relaxed);                  \
+            stored = atomic_compare_exchange_weak_explicit(                                        \
+                word, &old, half_narrow(EXPRESSION_##operator), memory_order_acq_rel,              \
+                memory_order_relaxed);                                                             \
         }                                                                                          \
         if (result != NULL)                                                                        \
             memcpy(result, &old, sizeof old);                                                      \

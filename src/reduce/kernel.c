@@ -43,8 +43,8 @@
 
 /* An element has `parts` parts of this type, which are all computed alike. */
 #define PLAIN_PARTS(operator, name, type, wide, parts)                                             \
-    ORIEL_CLONES static void plain_##operator##_##name(char *target, const char *origin, char *result,   \
-                                                 uint64_t count)                                   \
+    ORIEL_CLONES static void plain_##operator##_##name(char *target, const char *origin,           \
+                                                       char *result, uint64_t count)               \
     {                                                                                              \
         ANYWHERE(type);                                                                            \
         count *= parts;                                                                            \
@@ -89,8 +89,8 @@
 enum { PRODUCTS = 32 };
 
 #define COMPLEX_PROD(name, type, real)                                                             \
-    ORIEL_CLONES_UNFUSED static void plain_PROD_##name(char *target, const char *origin, char *result,   \
-                                                 uint64_t count)                                   \
+    ORIEL_CLONES_UNFUSED static void plain_PROD_##name(char *target, const char *origin,           \
+                                                       char *result, uint64_t count)               \
     {                                                                                              \
         ANYWHERE(real);                                                                            \
         typedef type whole __attribute__((aligned(1), may_alias));                                 \

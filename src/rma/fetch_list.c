@@ -29,9 +29,8 @@ static uint64_t offset_of(const struct oriel_element_list *list, uint64_t which)
 
 static const char *origin_of(const struct oriel_element_list *list, uint64_t which)
 {
-    return list->op != ORIEL_OPERATOR_NO_OP
-               ? list->origin + which * kind_of(list)->extent_bytes
-               : NULL;
+    return list->op != ORIEL_OPERATOR_NO_OP ? list->origin + which * kind_of(list)->extent_bytes
+                                            : NULL;
 }
 
 static char *result_of(const struct oriel_element_list *list, uint64_t which)
@@ -44,8 +43,8 @@ static inline char *find_single(const struct oriel_window *window,
                                 const struct oriel_element_list *list, uint64_t which)
 {
     const uint64_t extent_bytes = kind_of(list)->extent_bytes;
-    const struct oriel_path path = oriel_path_find(window, list->rank, offset_of(list, which), 0,
-                                                   (int64_t)extent_bytes);
+    const struct oriel_path path =
+        oriel_path_find(window, list->rank, offset_of(list, which), 0, (int64_t)extent_bytes);
     return path.cpu_reaches && ((uintptr_t)path.remote.direct & (extent_bytes - 1)) == 0
                ? path.remote.direct
                : NULL;
@@ -128,8 +127,7 @@ static bool batch_add(struct batch *batch, const struct oriel_path *path, uint64
         batch->path = *path;
         batch->first = which;
     }
-    const int64_t offset_bytes =
-        (int64_t)(path->remote.address - batch->path.remote.address);
+    const int64_t offset_bytes = (int64_t)(path->remote.address - batch->path.remote.address);
     for (unsigned i = 0; i < batch->count; i++)
         if ((uint64_t)(offset_bytes - batch->places[i].offset_bytes) + extent_bytes - 1 <
             2 * extent_bytes - 1)
@@ -144,8 +142,8 @@ static void update_own(struct oriel_update *update, const struct oriel_element_l
 {
     if (path->cpu_reaches)
         oriel_update_begin_plain(update);
-    kind_of(list)->plain[list->op](path->remote.direct, origin_of(list, at),
-                                            result_of(list, at), 1);
+    kind_of(list)->plain[list->op](path->remote.direct, origin_of(list, at), result_of(list, at),
+                                   1);
 }
 
 /* With the lock held: at most BATCH_MOST elements without native kernels, from *at on. */
@@ -164,8 +162,7 @@ static enum oriel_status update_plain(struct oriel_update *update,
                 break;
             continue;
         }
-        if (batch.count > 0 ||
-            (has_singles && find_single(update->window, list, *at) != NULL))
+        if (batch.count > 0 || (has_singles && find_single(update->window, list, *at) != NULL))
             break;
         update_own(update, list, &path, *at);
     }
@@ -232,8 +229,9 @@ static enum oriel_status send_elements(struct oriel_window *window,
     const struct oriel_span target = {.rank = list->rank, .side = {&there, 1}};
     const struct oriel_operand from = {(char *)(uintptr_t)origin_of(list, at), {&here, 1}};
     const struct oriel_operand to = {result_of(list, at), {&here, 1}};
-    return oriel_internode_accumulate(window, &target, (struct oriel_elements){list->type->kind, count},
-                                      list->op, from.here != NULL ? &from : NULL, &to);
+    return oriel_internode_accumulate(window, &target,
+                                      (struct oriel_elements){list->type->kind, count}, list->op,
+                                      from.here != NULL ? &from : NULL, &to);
 }
 
 static enum oriel_status send_list(struct oriel_window *window,

@@ -34,7 +34,7 @@ struct oriel_path_info {
     /* "direct", "promoted", "cma", "agent" for ranks on this node, "ucx" for remote ranks, joined
      * by "+"; or empty */
     char names[64];
-    /* what performs operations of other ranks on it, without calls of this rank: "origin" (they do),
+    /* who performs operations of other ranks on it, without calls of this rank: "origin" (they),
      * "thread" (one of this rank), or both, joined by "+" */
     char progress[16];
     char reason[480]; /* why no better path is in use; empty if there is none */

@@ -155,8 +155,8 @@ static void lists_lose_no_update(enum window_kind kind)
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < LIST; i++)
             disps[i] = (MPI_Aint)random_below(&random, WORDS);
-        CHECK_OK(MPIX_Fetch_and_op_list(ones, seen, LIST, MPI_INT64_T, 0, disps, MPI_SUM,
-                                        window.win));
+        CHECK_OK(
+            MPIX_Fetch_and_op_list(ones, seen, LIST, MPI_INT64_T, 0, disps, MPI_SUM, window.win));
         MPI_Accumulate(ones, WORDS, MPI_INT64_T, 0, 0, WORDS, MPI_INT64_T, MPI_SUM, window.win);
         MPI_Fetch_and_op(ones, seen, MPI_INT64_T, 0, round % WORDS, MPI_SUM, window.win);
         MPI_Win_flush(0, window.win);
@@ -397,8 +397,8 @@ static void wrong_requests_change_nothing(enum window_kind kind)
     SWAP(MPI_ERR_RANK, &one, &one, &seen, MPI_INT64_T, world_size, 0, &request);
 #undef FETCH
 #undef SWAP
-    CHECK_OK(MPIX_Rfetch_and_op(&one, &seen, MPI_INT64_T, MPI_PROC_NULL, 0, MPI_SUM, win,
-                                &request));
+    CHECK_OK(
+        MPIX_Rfetch_and_op(&one, &seen, MPI_INT64_T, MPI_PROC_NULL, 0, MPI_SUM, win, &request));
     CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     MPI_Win_unlock_all(win);
     guarded_free(&window);
@@ -416,8 +416,7 @@ static void a_handle_without_a_window_is_refused(enum window_kind kind)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     CHECK_CLASS(MPI_ERR_WIN, MPIX_Fetch_and_op_list(&word, &word, 1, MPI_INT64_T, 0, &disp, MPI_SUM,
                                                     MPI_WIN_NULL));
-    CHECK_CLASS(MPI_ERR_WIN,
-                MPIX_Compare_and_swap_128(&word, &word, &word, 0, 0, MPI_WIN_NULL));
+    CHECK_CLASS(MPI_ERR_WIN, MPIX_Compare_and_swap_128(&word, &word, &word, 0, 0, MPI_WIN_NULL));
     CHECK_CLASS(MPI_ERR_WIN, MPIX_Rfetch_and_op(&word, &word, MPI_INT64_T, 0, 0, MPI_SUM,
                                                 MPI_WIN_NULL, &request));
     CHECK_CLASS(MPI_ERR_WIN, MPIX_Rcompare_and_swap(&word, &word, &word, MPI_INT64_T, 0, 0,

@@ -105,8 +105,8 @@ static void halves_compute(enum window_kind kind)
         /* the first few once more: as a short accumulate, and one by one */
         CHECK_OK(MPI_Accumulate(operands, 2, half, target, world_rank, 2, half, half_ops[i],
                                 window.win));
-        CHECK_OK(MPI_Fetch_and_op(operands, after, half, target, world_rank, half_ops[i],
-                                  window.win));
+        CHECK_OK(
+            MPI_Fetch_and_op(operands, after, half, target, world_rank, half_ops[i], window.win));
         MPI_Get(after, HALVES, half, target, world_rank, HALVES, half, window.win);
         MPI_Win_flush(target, window.win);
         for (int k = 0; k < HALVES; k++) {
@@ -215,8 +215,8 @@ static void halves_are_datatypes(enum window_kind kind)
     MPI_Type_vector(4, 1, 2, half, &every_second);
     MPI_Type_commit(&every_second);
     MPI_Win_fence(0, window.win);
-    CHECK_OK(MPI_Accumulate(sent, 1, every_second, target, 0, 1, every_second, MPI_SUM,
-                            window.win));
+    CHECK_OK(
+        MPI_Accumulate(sent, 1, every_second, target, 0, 1, every_second, MPI_SUM, window.win));
     CHECK_OK(MPI_Accumulate(sent, 1, every_second, target, 0, 4, half, MPI_SUM, window.win));
     MPI_Win_fence(0, window.win);
     const uint16_t *halves = (const uint16_t *)window.base;
@@ -246,8 +246,8 @@ static void operators_without_meaning_are_refused(enum window_kind kind)
     CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(&number, 1, half, 0, 0, 1, half, MPI_BOR, window.win));
     CHECK_CLASS(MPI_ERR_OP, MPI_Fetch_and_op(&number, &seen, half, 0, 0, MPI_LAND, window.win));
     CHECK_CLASS(MPI_ERR_OP, MPI_Accumulate(&number, 1, parts, 0, 0, 1, parts, MPI_MAX, window.win));
-    CHECK_CLASS(MPI_ERR_TYPE, MPI_Compare_and_swap(&number, &number, &seen, half, 0, 0,
-                                                   window.win));
+    CHECK_CLASS(MPI_ERR_TYPE,
+                MPI_Compare_and_swap(&number, &number, &seen, half, 0, 0, window.win));
     CHECK_CLASS(MPI_ERR_TYPE,
                 MPI_Accumulate(&number, 1, half, 0, 0, 1, MPI_INT16_T, MPI_SUM, window.win));
     MPI_Win_unlock_all(window.win);
@@ -300,8 +300,8 @@ static MPI_Datatype pair_type(MPI_Datatype value, MPI_Datatype index, MPI_Aint a
         struct name offered[3] = {{3, (INT64_C(1) << 40) + 1}, {3, INT64_C(-5)}, {3, 0}};          \
         struct name seen = {0, 0}, last = {0, 0};                                                  \
         const int target = right_of(world_rank);                                                   \
-        MPI_Datatype pair = pair_type(mpi_value, mpi_index, offsetof(struct name, at), form,       \
-                                      sizeof(struct name));                                        \
+        MPI_Datatype pair =                                                                        \
+            pair_type(mpi_value, mpi_index, offsetof(struct name, at), form, sizeof(struct name)); \
         CHECK_OK(MPI_Accumulate(&stored, 1, pair, target, world_rank, 1, pair, MPI_REPLACE, win)); \
         CHECK_OK(MPI_Accumulate(&offered[0], 1, pair, target, world_rank, 1, pair, op, win));      \
         CHECK_OK(MPI_Get_accumulate(&offered[1], 1, pair, &seen, 1, pair, target, world_rank, 1,   \
@@ -364,8 +364,7 @@ static void gaps_between_fields_never_change(enum window_kind kind)
         offered[i].at = i;
     }
     MPI_Win_lock_all(0, window.win);
-    CHECK_OK(MPI_Accumulate(offered, MANY, close, target, 0, MANY, apart, MPI_REPLACE,
-                            window.win));
+    CHECK_OK(MPI_Accumulate(offered, MANY, close, target, 0, MANY, apart, MPI_REPLACE, window.win));
     for (int i = 0; i < MANY; i++)
         offered[i].at = -i;
     CHECK_OK(MPI_Accumulate(offered, MANY, close, target, 0, MANY, apart, MPI_MAXLOC, window.win));
@@ -426,10 +425,10 @@ static void other_structs_are_no_pairs(enum window_kind kind)
         return;
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
     MPI_Datatype types[] = {
-        pair_type(MPI_DOUBLE, MPI_INT64_T, 16, STRUCT, 0),   /* not as in C */
-        pair_type(MPI_DOUBLE, MPI_UINT64_T, 8, STRUCT, 0),   /* not signed */
-        pair_type(MPI_DOUBLE, MPI_DOUBLE, 8, STRUCT, 0),     /* no index */
-        pair_type(MPI_C_BOOL, MPI_INT64_T, 8, STRUCT, 0),    /* no order */
+        pair_type(MPI_DOUBLE, MPI_INT64_T, 16, STRUCT, 0),    /* not as in C */
+        pair_type(MPI_DOUBLE, MPI_UINT64_T, 8, STRUCT, 0),    /* not signed */
+        pair_type(MPI_DOUBLE, MPI_DOUBLE, 8, STRUCT, 0),      /* no index */
+        pair_type(MPI_C_BOOL, MPI_INT64_T, 8, STRUCT, 0),     /* no order */
         pair_type(MPI_DOUBLE_INT, MPI_INT64_T, 16, STRUCT, 0) /* a pair and an index */
     };
     MPI_Datatype good = pair_type(MPI_LONG, MPI_INT64_T, 8, STRUCT, 0);

@@ -250,9 +250,9 @@ static void memory_is_where_the_key_says(enum window_kind kind)
     static const struct {
         const char *value;
         int mode;
-    } cases[] = {{"0", MPOL_PREFERRED},  {"local", MPOL_PREFERRED},
-                 {"interleave", MPOL_INTERLEAVE}, {"", MPOL_DEFAULT},
-                 {"999", MPOL_DEFAULT},  {"near", MPOL_DEFAULT}, {"-1", MPOL_DEFAULT}};
+    } cases[] = {{"0", MPOL_PREFERRED}, {"local", MPOL_PREFERRED}, {"interleave", MPOL_INTERLEAVE},
+                 {"", MPOL_DEFAULT},    {"999", MPOL_DEFAULT},     {"near", MPOL_DEFAULT},
+                 {"-1", MPOL_DEFAULT}};
     static const MPI_Aint sizes[] = {1 << 16, 20000, 64};
     if (!through_oriel() || !can_place())
         harness_skip("no memory can be placed");

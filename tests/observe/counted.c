@@ -96,7 +96,7 @@ static void atomics(void)
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Win_lock_all(0, win);
     MPIX_Fetch_and_op_list(in, out, 5, MPI_LONG, next, disps, MPI_SUM, win); /* SITE list */
-    MPIX_Fetch_and_op_list(in, out, 5, MPI_LONG, next, NULL, MPI_SUM, win); /* refused */
+    MPIX_Fetch_and_op_list(in, out, 5, MPI_LONG, next, NULL, MPI_SUM, win);  /* refused */
     MPIX_Fetch_and_op_list(in, out, 0, MPI_LONG, next, NULL, MPI_SUM, win);
     MPIX_Compare_and_swap_128(in, in + 2, out, next, 6, win);
     MPIX_Rfetch_and_op(in, out, MPI_LONG, next, 0, MPI_SUM, win, &requests[0]);
@@ -427,9 +427,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts}, {"late", late},        {"threads", threads},
-                     {"sorts", sorts},   {"served", served},    {"asked", asked},
-                     {"many", many},     {"ending", ending},    {"none", none},
+    } scenarios[] = {{"counts", counts}, {"late", late},         {"threads", threads},
+                     {"sorts", sorts},   {"served", served},     {"asked", asked},
+                     {"many", many},     {"ending", ending},     {"none", none},
                      {"crowd", crowd},   {"notified", notified}, {"atomics", atomics}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;

@@ -178,8 +178,7 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
     struct oriel_access access = {
         .kind = (uint8_t)operation->kind,
         .op = (uint8_t)operation->applied,
-        .element =
-            (uint8_t)(operation->is_wide ? ORIEL_KIND_NONE : operation->target_type->kind),
+        .element = (uint8_t)(operation->is_wide ? ORIEL_KIND_NONE : operation->target_type->kind),
         .flags = access_flags(operation),
         .origin = oriel_order_rank(),
         .snapshot = ORIEL_SNAPSHOT_LIVE,

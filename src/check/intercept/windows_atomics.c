@@ -50,9 +50,8 @@ static const void *element_at(const void *array, MPI_Count which, MPI_Aint exten
 }
 
 /* Checks the operations of a list one by one. Returns how many, and the target to pass on. */
-static MPI_Count list_check(struct oriel_operation *operations,
-                            const struct oriel_operation *asked, MPI_Count count,
-                            const MPI_Aint *disps, int *target_rank)
+static MPI_Count list_check(struct oriel_operation *operations, const struct oriel_operation *asked,
+                            MPI_Count count, const MPI_Aint *disps, int *target_rank)
 {
     MPI_Aint low, extent_bytes = 0;
     MPI_Count checked = 0;
