@@ -22,9 +22,11 @@ enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct
                                        bool to_target, struct oriel_span *target,
                                        struct oriel_side *origin);
 
-/* Accumulates: one predefined type on both sides. MPI_NO_OP ignores the origin. If a side has no
- * elements, nothing moves and the types may differ. MPI_REPLACE and MPI_NO_OP compute nothing, so
- * they move different types as bytes if no side has padding. */
+/* Accumulates: one predefined type on both sides. With an operator on pairs, or one that only moves
+ * elements, struct datatypes that are pairs count as such (datatype/struct_types.h). MPI_NO_OP
+ * ignores the origin. If a side has no elements, nothing moves and the types may differ.
+ * MPI_REPLACE and MPI_NO_OP compute nothing, so they move different types as bytes if no side has
+ * padding. */
 enum oriel_status oriel_check_accumulate(struct oriel_window *window,
                                          const struct oriel_sides *sides, MPI_Op op,
                                          struct oriel_span *target, struct oriel_side *origin,

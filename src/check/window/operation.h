@@ -25,7 +25,10 @@ struct oriel_operation {
     MPI_Op op;
     bool accumulates; /* op is used, or it is compare_and_swap */
     bool swaps;
+    bool is_wide; /* a swap of bytes that are atomic with all accumulates on parts of them */
     MPI_Request *request; /* NULL: none */
+    bool notifies;        /* the target, by the counter of that number */
+    int number;
 
     struct oriel_checked *window; /* NULL: unknown window */
     struct oriel_site site;
@@ -40,11 +43,21 @@ struct oriel_operation {
     uint64_t moving_bytes;
     uint64_t ticket;           /* of an operation with a request */
     oriel_local_group buffers; /* likewise */
+    uint64_t group;            /* of a notified operation (oriel_notified_group) */
     bool accessed;             /* it is in the history */
     bool allowed;              /* arguments and epoch are right */
     /* wrong, and not passed on: it would be refused at completion only, which would end the job */
     bool withheld;
 };
+
+/* --- windows_operate.c --- */
+
+/* Before the call: reports everything that is wrong with it; records the access of a correct one.
+ * Returns the target to pass on: MPI_PROC_NULL to withhold the call. */
+int oriel_operation_check(struct oriel_operation *operation);
+
+/* After the call, with its code; returns the program's code. */
+int oriel_operation_finish(struct oriel_operation *operation, int code);
 
 /* --- windows_access.c: order and history of a correct operation --- */
 
