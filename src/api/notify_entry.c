@@ -56,7 +56,7 @@ static enum oriel_status transfer_notified(struct oriel_window *window,
     struct oriel_span target;
     struct oriel_side here;
     enum oriel_status status =
-        oriel_check_transfer(window, &given->sides, to_target, &target, &here);
+        oriel_check_transfer(window, &given->sides, to_target, ORIEL_ISSUE_NOW, &target, &here);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("origin", given->origin_addr, &here);
     if (status == ORIEL_OK)
@@ -73,24 +73,18 @@ static enum oriel_status transfer_notified(struct oriel_window *window,
 static enum oriel_status accumulate_notified(struct oriel_window *window,
                                              const struct notified *given, MPI_Op op)
 {
-    struct oriel_span target;
-    struct oriel_elements elements;
-    struct oriel_operand from = {.here = given->origin_addr};
-    enum oriel_operator operation = ORIEL_OPERATOR_NO_OP;
-    if (op == MPI_NO_OP)
-        return oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
+    struct oriel_accumulate_operands operands;
+    const struct oriel_accumulate_arguments arguments = {
+        .origin = given->origin_addr, .sides = given->sides, .op = op};
     enum oriel_status status =
-        oriel_check_accumulate(window, &given->sides, op, &target, &from.side, &elements);
+        oriel_check_accumulate(window, &arguments, false, ORIEL_ISSUE_NOW, &operands);
     if (status == ORIEL_OK)
-        status = oriel_check_operator(op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE,
-                                      &operation);
+        status = begin_notified(window, given, &operands.target);
     if (status == ORIEL_OK)
-        status = oriel_check_buffer("origin", given->origin_addr, &from.side);
-    if (status == ORIEL_OK)
-        status = begin_notified(window, given, &target);
-    if (status == ORIEL_OK)
-        status = oriel_accumulate(window, &target, elements, operation, &from, NULL);
-    return status != ORIEL_OK ? status : end_notified(window, &target, elements.count > 0);
+        status = oriel_accumulate(window, &operands.target, operands.elements, operands.op,
+                                  &operands.origin, NULL);
+    return status != ORIEL_OK ? status
+                              : end_notified(window, &operands.target, operands.elements.count > 0);
 }
 
 static __attribute__((noinline)) int
