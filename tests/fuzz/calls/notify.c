@@ -9,14 +9,9 @@ enum { COUNTERS = OBSERVED_COUNTERS, LIST = 4 };
 
 int notify_number_draw(struct random *random)
 {
-    if (!one_in(random, 12))
-        return below(random, COUNTERS);
-    if (ranks_share_memory() && one_in(random, 2))
-        return COUNTERS + below(random, 4);
-    int number;
-    do /* a call that completes the operation would report the others of another node */
-        number = fuzz_bad_int(random);
-    while (number >= 0 && number < MPIX_NOTIFICATIONS_MOST);
+    int number = below(random, COUNTERS);
+    if (one_in(random, 12))
+        number = one_in(random, 2) ? COUNTERS + below(random, 4) : fuzz_bad_int(random);
     return number;
 }
 
