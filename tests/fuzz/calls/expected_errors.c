@@ -7,10 +7,18 @@
 
 typedef __int128 wide;
 
-bool operation_is(const struct operation *operation, enum fuzz_function narrow,
-                  enum fuzz_function wide_form)
+bool operation_puts(const struct operation *operation)
 {
-    return operation->function == narrow || operation->function == wide_form;
+    const enum fuzz_function function = operation->function;
+    return function == FUZZ_Put || function == FUZZ_Put_c || function == FUZZ_Rput ||
+           function == FUZZ_Rput_c || function == FUZZ_Put_notify;
+}
+
+bool operation_gets(const struct operation *operation)
+{
+    const enum fuzz_function function = operation->function;
+    return function == FUZZ_Get || function == FUZZ_Get_c || function == FUZZ_Rget ||
+           function == FUZZ_Rget_c || function == FUZZ_Get_notify;
 }
 
 static unsigned side_faults(const struct side *side)
@@ -137,8 +145,7 @@ static void join(struct verdict *verdict, struct verdict other)
 
 static struct verdict transfer_verdict(struct operation *operation)
 {
-    bool to_target = operation_is(operation, FUZZ_Put, FUZZ_Put_c) ||
-                     operation_is(operation, FUZZ_Rput, FUZZ_Rput_c);
+    bool to_target = operation_puts(operation);
     struct verdict verdict = {side_faults(&operation->origin) | side_faults(&operation->target), 0};
     wide here = bytes_of(&operation->origin), there = bytes_of(&operation->target);
     if (to_target ? here > there : there > here)
@@ -257,5 +264,7 @@ struct verdict operation_judge(struct operation *operation, const struct observe
                              : (struct verdict){FAULT_RANK, 0});
     if (good_rank)
         join(&verdict, range_verdict(operation, observed));
+    if (operation->notifies)
+        join(&verdict, (struct verdict){notify_fault(operation->number), 0});
     return verdict;
 }
