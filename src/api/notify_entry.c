@@ -45,9 +45,13 @@ static enum oriel_status end_notified(struct oriel_window *window, const struct 
     if (oriel_is_internode(window, target->rank))
         return moves ? ORIEL_OK : oriel_internode_notify(window, target->rank, number);
     enum oriel_status status = oriel_deferred_complete(window, target->rank);
-    if (status == ORIEL_OK)
+    if (status != ORIEL_OK)
+        return status;
+    if (oriel_notify_is_own(window, target->rank))
+        oriel_notify_own(window->notifications, number);
+    else
         oriel_notify_signal(oriel_notify_area(window, target->rank), number);
-    return status;
+    return ORIEL_OK;
 }
 
 static enum oriel_status transfer_notified(struct oriel_window *window,
@@ -123,8 +127,15 @@ int oriel_entry_Put_notify(const void *origin_addr, MPI_Count origin_count,
         const struct oriel_control *control = oriel_window_control(window, target_rank);
         if (oriel_likely((uint32_t)number < control->notify_count)) {
             oriel_copy_premap(there, len_bytes);
+            if (oriel_unlikely(oriel_notify_is_own(window, target_rank))) {
+                oriel_copy(there, origin_addr, len_bytes);
+                oriel_notify_own(window->notifications, (uint32_t)number);
+                return MPI_SUCCESS;
+            }
+            struct oriel_notify_area *area = oriel_notify_area(window, target_rank);
+            oriel_prefetch_to_write(&area->counters[number]); /* arrives during the copy */
             oriel_copy(there, origin_addr, len_bytes);
-            oriel_notify_signal(oriel_notify_area(window, target_rank), (uint32_t)number);
+            oriel_notify_signal(area, (uint32_t)number);
             return MPI_SUCCESS;
         }
     }
