@@ -246,9 +246,9 @@ static void halo_check(struct rma_run *run)
     const size_t word = sizeof(uint64_t);
     halo.step--;
     for (int d = 0; d < NEIGHBOURS; d++)
-        run->wrong |= !data_holds_from(run->mine + slot_of(run, d) + word,
-                                       (size_t)d * run->len_bytes + word, run->len_bytes - word,
-                                       rma_origin_seed(run, halo.from[d]));
+        run->wrong |=
+            !data_holds_from(run->mine + slot_of(run, d) + word, (size_t)d * run->len_bytes + word,
+                             run->len_bytes - word, rma_origin_seed(run, halo.from[d]));
     halo.step++;
 }
 

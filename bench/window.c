@@ -45,9 +45,7 @@ void rma_window_open(struct rma_run *run, size_t len_bytes)
 
     run->block = run->base = NULL;
     switch (run->memory) {
-    case RMA_ALLOCATE:
-        MPI_Win_allocate(len, 1, info, MPI_COMM_WORLD, &run->base, &run->win);
-        break;
+    case RMA_ALLOCATE: MPI_Win_allocate(len, 1, info, MPI_COMM_WORLD, &run->base, &run->win); break;
     case RMA_SHARED:
         MPI_Win_allocate_shared(len, 1, info, MPI_COMM_WORLD, &run->base, &run->win);
         break;

@@ -34,14 +34,20 @@ static inline struct oriel_notify_area *oriel_notify_area(const struct oriel_win
 
 void oriel_notify_wake(struct oriel_notify_area *area, struct oriel_notify_counter *counter);
 
-/* N2 and N3. The caller's operations have taken effect. */
-static inline void oriel_notify_signal(struct oriel_notify_area *area, uint32_t number)
+/* N2, and the load of N3: whether there are sleepers. The caller's operations have taken effect. */
+static inline bool oriel_notify_raise(struct oriel_notify_counter *counter)
 {
-    struct oriel_notify_counter *counter = &area->counters[number];
     oriel_delay();
     atomic_fetch_add_explicit(&counter->arrived, 1, memory_order_seq_cst); /* N2 */
     oriel_delay();
-    if (oriel_unlikely(atomic_load_explicit(&counter->sleepers, memory_order_seq_cst) != 0))
+    return oriel_unlikely(atomic_load_explicit(&counter->sleepers, memory_order_seq_cst) != 0);
+}
+
+/* N2 and N3. */
+static inline void oriel_notify_signal(struct oriel_notify_area *area, uint32_t number)
+{
+    struct oriel_notify_counter *counter = &area->counters[number];
+    if (oriel_notify_raise(counter))
         oriel_notify_wake(area, counter); /* N3 */
 }
 
