@@ -24,10 +24,6 @@
  *   P3: the low half is enough in S: arrived is less than count, at most 2^31 - 1, below the value
  *       that S waits for, and S looks far more often than arrived grows by 2^31.
  *
- *   P5: a process that notifies itself subtracts 1 from taken instead, which needs no other process
- *       and has the same effect in T1. Only if no other thread may be in a call: taken then has one
- *       writer, S is not in progress, and program order is P1. Both are modulo 2^64.
- *
  * A wait for any of several counters:
  *
  *   A1: sleepers += 1 at each of them (seq_cst)
@@ -38,6 +34,12 @@
  *   P4: no notification is missed. In the one order of seq_cst operations N3 precedes A1, and so N2
  *       precedes A3, which finds it; or N3 finds the sleeper and changes any. If A2 loads the new
  *       value, N2 is visible to A3. If not, A4 ends.
+ *
+ * A process that notifies itself:
+ *
+ *   P5: it subtracts 1 from taken instead, which has the same effect in T1 and needs no cache line
+ *       that others write. Only if no other thread may be in a call: taken then has one writer, S
+ *       is not in progress, and program order is P1. Both words are modulo 2^64.
  *
  * Death: a rank that dies between N1 and N2 has not notified. A waiter asks every 100 ms whether a
  * rank of the window has died, since any may be the one that it waits for. */
@@ -127,7 +129,8 @@ enum oriel_status oriel_notify_missed(struct oriel_window *window)
     return oriel_liveness_all(&watched);
 }
 
-/* Returns whether the counter has reached the wanted value. */
+/* Returns whether the counter has reached the wanted value. On several nodes a wait serves
+ * messages, so it does not spin first. */
 static bool notify_spin(const struct oriel_notify_counter *counter, uint32_t wanted)
 {
     for (int looks = oriel_wait_may_spin() ? LOOKS : 0; looks > 0; looks--) {
@@ -153,7 +156,7 @@ enum oriel_status oriel_notify_wait(struct oriel_window *window, uint32_t number
     while (status == ORIEL_OK && !oriel_notify_take(own, number, count)) {
         const uint64_t taken = atomic_load_explicit(&own->taken[number], memory_order_relaxed);
         const uint32_t wanted = (uint32_t)taken + count;
-        if (!notify_spin(counter, wanted))
+        if (window->internode != NULL || !notify_spin(counter, wanted))
             status = oriel_internode_wait(window, &counter->arrived_low, &counter->sleepers, wanted,
                                           &watch); /* S */
     }
