@@ -97,11 +97,12 @@ struct rma_pattern {
     void (*look)(struct rma_run *run);
     /* also run at each alignment, as NAME-at-PLACE */
     bool placeable;
+    int counters; /* number of counters of notifications in its window */
 };
 
 /* Each ends with a row without a name. */
 extern const struct rma_pattern rma_contiguous[], rma_atomics[], rma_datatypes[], rma_elements[],
-    rma_epochs[], rma_active[], rma_requests[], rma_creation[], rma_short[];
+    rma_epochs[], rma_active[], rma_requests[], rma_creation[], rma_short[], rma_notified[];
 
 /* The seeds of a batch: of the data that origins send, of the initial window memory, and of the
  * data for rank 0's last operations. */
