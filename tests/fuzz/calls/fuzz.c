@@ -42,6 +42,8 @@ static const struct {
     {FUZZ_Comm_spawn,
      "random arguments end the job on both hosts, and MPICH cannot spawn everywhere"},
     {FUZZ_Comm_spawn_multiple, "as Comm_spawn"},
+    {FUZZ_Type_float16, "it has no arguments"},
+    {FUZZ_Type_float16_complex, "it has no arguments"},
 };
 
 /* Per function, on this rank: calls, and the numbers of checked answers with success and with an
@@ -87,7 +89,8 @@ static bool is_left_out(int function)
 static bool is_operation(int function)
 {
     return (function >= FUZZ_Put && function <= FUZZ_Rget_accumulate_c) ||
-           (function >= FUZZ_Put_notify && function <= FUZZ_Accumulate_notify);
+           (function >= FUZZ_Put_notify && function <= FUZZ_Accumulate_notify) ||
+           (function >= FUZZ_Rfetch_and_op && function <= FUZZ_Fetch_and_op_list);
 }
 
 void every_function_of_the_table_was_called(enum window_kind kind)

@@ -19,6 +19,9 @@ static const struct shape {
     {FUZZ_Rget_accumulate, FUZZ_Rget_accumulate_c, true, true, false, false},
     {FUZZ_Fetch_and_op, FUZZ_Fetch_and_op, false, true, true, false},
     {FUZZ_Compare_and_swap, FUZZ_Compare_and_swap, false, true, true, false},
+    {FUZZ_Rfetch_and_op, FUZZ_Rfetch_and_op, false, true, true, false},
+    {FUZZ_Rcompare_and_swap, FUZZ_Rcompare_and_swap, false, true, true, false},
+    {FUZZ_Fetch_and_op_list, FUZZ_Fetch_and_op_list, false, true, true, false},
     {FUZZ_Put_notify, FUZZ_Put_notify, false, false, false, true},
     {FUZZ_Get_notify, FUZZ_Get_notify, false, false, false, true},
     {FUZZ_Accumulate_notify, FUZZ_Accumulate_notify, true, false, false, true},
@@ -205,6 +208,17 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
     case FUZZ_Get_notify: return FUZZX(Get_notify, FROM_C, INTO_C, op->number, win);
     case FUZZ_Accumulate_notify:
         return FUZZX(Accumulate_notify, FROM_C, INTO_C, op->op, op->number, win);
+    case FUZZ_Fetch_and_op_list:
+        return FUZZX(Fetch_and_op_list, o->addr, r->addr, t->count, t->type->type, op->rank,
+                     &op->disp, op->op, win);
+    case FUZZ_Rfetch_and_op:
+        code = FUZZX(Rfetch_and_op, o->addr, r->addr, t->type->type, op->rank, op->disp, op->op,
+                     win, &request);
+        break;
+    case FUZZ_Rcompare_and_swap:
+        code = FUZZX(Rcompare_and_swap, o->addr, op->no_compare ? NULL : sides->buffers[2], r->addr,
+                     t->type->type, op->rank, op->disp, win, &request);
+        break;
     case FUZZ_Rput: code = FUZZ(Rput, FROM, INTO, win, &request); break;
     case FUZZ_Rput_c: code = FUZZ(Rput_c, FROM_C, INTO_C, win, &request); break;
     case FUZZ_Rget: code = FUZZ(Rget, FROM, INTO, win, &request); break;
@@ -273,7 +287,7 @@ static void follow(const struct operation *operation, struct observed_window *ob
     bool puts = operation_puts(operation);
     bool replaces = puts || (operation->accumulates && operation->op == MPI_REPLACE);
     random_type_gather(&target->type->map, len_bytes, expected, old);
-    if (!gets && !((operation->accumulates || operation->function == FUZZ_Fetch_and_op) &&
+    if (!gets && !((operation->accumulates || operation_fetches_one(operation)) &&
                    operation->op == MPI_NO_OP))
         accept(target, expected, at, len_bytes);
     if (replaces && is_exact(target, len_bytes)) {

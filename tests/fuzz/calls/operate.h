@@ -30,5 +30,8 @@ void operate_once(struct observed_window *observed, struct sides *sides, struct 
 struct verdict operation_judge(struct operation *operation, const struct observed_window *observed);
 bool operation_puts(const struct operation *operation);
 bool operation_gets(const struct operation *operation);
+/* compare_and_swap; fetch_and_op, also as a list of one element */
+bool operation_swaps(const struct operation *operation);
+bool operation_fetches_one(const struct operation *operation);
 
 #endif
