@@ -221,6 +221,7 @@ static void datatypes_may_be_freed_after_the_creation(enum window_kind kind)
         MPI_Put(out, 1, here, target, 0, 1, there, window.win);
         MPI_Win_flush(target, window.win);
         MPI_Get(wanted, WORDS, MPI_INT64_T, target, 0, WORDS, MPI_INT64_T, window.win);
+        MPI_Win_flush(target, window.win);
         CHECK_OK(MPIX_Put_init(out, 1, here, target, WORDS, 1, there, window.win, &requests[0]));
         CHECK_OK(MPIX_Get_init(in, 1, here, target, WORDS, 1, there, window.win, &requests[1]));
         MPI_Type_free(&here);
@@ -439,18 +440,19 @@ static void requests_of_the_host_mix_with_them(enum window_kind kind)
 static void handles_are_forgotten_when_they_are_freed(enum window_kind kind)
 {
     int64_t value = 1, seen = 0, sent = 2, received = 0;
-    struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    struct window window = window_make(kind, 16, 8, MPI_COMM_WORLD);
     MPI_Win_lock_all(0, window.win);
     for (int turn = 0; turn < 50; turn++) {
         MPI_Request own[2], host[2];
         CHECK_OK(MPIX_Put_init(&value, 1, MPI_INT64_T, right_of(world_rank), 0, 1, MPI_INT64_T,
                                window.win, &own[0]));
-        CHECK_OK(MPIX_Get_init(&seen, 1, MPI_INT64_T, right_of(world_rank), 0, 1, MPI_INT64_T,
+        CHECK_OK(MPIX_Get_init(&seen, 1, MPI_INT64_T, right_of(world_rank), 1, 1, MPI_INT64_T,
                                window.win, &own[1]));
         if (turn % 2 == 0)
             CHECK_OK(MPI_Startall(2, own)); /* freed while they are active */
         CHECK_OK(MPI_Request_free(&own[0]));
         CHECK_OK(MPI_Request_free(&own[1]));
+        MPI_Win_flush(right_of(world_rank), window.win);
         MPI_Recv_init(&received, 1, MPI_INT64_T, world_rank, 6, MPI_COMM_WORLD, &host[0]);
         MPI_Send_init(&sent, 1, MPI_INT64_T, world_rank, 6, MPI_COMM_WORLD, &host[1]);
         received = 0;
@@ -482,6 +484,32 @@ static void cancelling_an_operation_has_no_effect(enum window_kind kind)
     }
     MPI_Win_unlock_all(window.win);
     CHECK_OK(MPI_Request_free(&request));
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+static void requests_of_the_host_are_cancelled(enum window_kind kind)
+{
+    int64_t value = 0, received[2];
+    struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    MPI_Request own, requests[2];
+    CHECK_OK(
+        MPIX_Put_init(&value, 1, MPI_INT64_T, world_rank, 0, 1, MPI_INT64_T, window.win, &own));
+    MPI_Irecv(&received[0], 1, MPI_INT64_T, world_rank, 7, MPI_COMM_WORLD, &requests[0]);
+    MPI_Recv_init(&received[1], 1, MPI_INT64_T, world_rank, 7, MPI_COMM_WORLD, &requests[1]);
+    CHECK_OK(MPI_Start(&requests[1]));
+    for (int i = 0; i < 2; i++) {
+        MPI_Status status;
+        int done = 0, cancelled = 0;
+        CHECK_OK(MPI_Cancel(&requests[i]));
+        for (double end = seconds_now() + 5; !done && seconds_now() < end;)
+            CHECK_OK(MPI_Test(&requests[i], &done, &status));
+        if (CHECK(done, "the receive is not cancelled"))
+            MPI_Test_cancelled(&status, &cancelled);
+        CHECK(cancelled, "the status is not that of a cancelled receive");
+    }
+    CHECK_OK(MPI_Request_free(&requests[1]));
+    CHECK_OK(MPI_Request_free(&own));
     barrier(MPI_COMM_WORLD);
     window_free(&window);
 }
@@ -548,6 +576,7 @@ static const struct test_case cases[] = {
     CASE(requests_of_the_host_mix_with_them, KINDS_BOTH, 1),
     CASE(handles_are_forgotten_when_they_are_freed, KINDS_BOTH, 1),
     CASE(cancelling_an_operation_has_no_effect, KINDS_BOTH, 1),
+    CASE(requests_of_the_host_are_cancelled, KIND_ALLOCATE, 1),
     CASE(threads_start_their_own, KINDS_BOTH, 1),
 };
 
