@@ -117,8 +117,8 @@ __attribute__((noinline)) int oriel_operation_finish(struct oriel_operation *ope
             oriel_pending_slot_let_go();                                                           \
             oriel_check_change();                                                                  \
             struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);              \
-            target_rank = oriel_operation_check(&operation);                                             \
-            code = oriel_operation_finish(&operation, oriel_host()->name arguments);                     \
+            target_rank = oriel_operation_check(&operation);                                       \
+            code = oriel_operation_finish(&operation, oriel_host()->name arguments);               \
         }                                                                                          \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
