@@ -28,15 +28,6 @@ static uint64_t word_load(const char *at)
     return value;
 }
 
-static MPI_Group group_of(const int *ranks, int count)
-{
-    MPI_Group all, group;
-    MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Group_incl(all, count, ranks, &group);
-    MPI_Group_free(&all);
-    return group;
-}
-
 /* Notified puts need an epoch: one for the whole pattern. */
 static void epoch_open(struct rma_run *run)
 {
@@ -102,7 +93,7 @@ static void pair_open(struct rma_run *run)
 {
     const int other = 1 - run->rank;
     if (run->rank < 2)
-        run->to = group_of(&other, 1);
+        run->to = rma_group_make(&other, 1);
 }
 
 /* A rank posts for the answer before it sends, so that the other one never waits for the post. */
@@ -184,7 +175,7 @@ static void halo_open_pscw(struct rma_run *run)
         ranks[known] = halo.to[d];
         count += known == count;
     }
-    run->to = group_of(ranks, count);
+    run->to = rma_group_make(ranks, count);
 }
 
 static void halo_open_fence(struct rma_run *run)

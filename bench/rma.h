@@ -122,6 +122,9 @@ void rma_window_close(struct rma_run *run);
 void rma_run_open(struct rma_run *run);
 void rma_run_close(struct rma_run *run);
 
+/* A group of these ranks of MPI_COMM_WORLD. */
+MPI_Group rma_group_make(const int *ranks, int count);
+
 /* Prints the path to the window's memory when its info has it; rank 0 prints rank 1's. */
 void rma_path_print(const struct rma_run *run, const char *name);
 

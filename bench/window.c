@@ -134,6 +134,15 @@ void rma_run_close(struct rma_run *run)
     free(run->buffer_block);
 }
 
+MPI_Group rma_group_make(const int *ranks, int count)
+{
+    MPI_Group all, group;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, count, ranks, &group);
+    MPI_Group_free(&all);
+    return group;
+}
+
 /* Rank 1's info, distributed to all ranks. */
 static bool info_of_target(const struct rma_run *run, const char *key, char *out, size_t size)
 {

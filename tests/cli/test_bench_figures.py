@@ -15,8 +15,8 @@ import catalogue  # in SCRIPTS
 import measure  # in SCRIPTS
 
 
-# Some operations do nothing, and report success; messages have other data. n counts them from the last barrier, which begins
-# a batch.
+# Some operations do nothing, and report success; messages have other data. n counts them from the
+# last barrier, which begins a batch.
 LOSING = """
 static long n;
 int PMPI_Barrier(long);
