@@ -245,13 +245,12 @@ static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_r
 
 void oriel_statistics_print(const struct oriel_job_sum *job, int width, FILE *out)
 {
-    char text[TEXT];
+    char text[TEXT], host[ORIEL_HOST_TEXT];
     const char *slash = strrchr(job->head->program, '/');
-    const bool is_abi = strcmp(job->head->host, "abi") == 0; /* of which MPI? */
-    fprintf(out, "oriel: statistics of %s, %d rank%s on %s%s%s\n",
+    fprintf(out, "oriel: statistics of %s, %d rank%s on %s\n",
             slash == NULL ? job->head->program : slash + 1, (int)job->head->ranks,
-            job->head->ranks == 1 ? "" : "s", oriel_host_title(job->head->host), is_abi ? ", " : "",
-            is_abi ? job->head->host_version : "");
+            job->head->ranks == 1 ? "" : "s",
+            oriel_host_text(job->head->host, job->head->host_version, host));
     print_ranks(out, job, ORIEL_REPORTED_NOTHING, "oriel: no statistics from rank ",
                 ": it has no ORIEL_STATS or no Oriel, or did not reach MPI_Finalize within 10 s\n");
     print_ranks(out, job, ORIEL_REPORTED_EARLY,

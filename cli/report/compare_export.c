@@ -79,6 +79,8 @@ static json_t *run_json(const struct oriel_reported_run *run)
     oriel_json_set(object, "path", oriel_json_text(run->path, strlen(run->path)));
     oriel_json_set(object, "program", oriel_json_text(run->head.program, sizeof run->head.program));
     oriel_json_set(object, "host", oriel_json_text(run->head.host, sizeof run->head.host));
+    oriel_json_set(object, "host_version",
+                   oriel_json_text(run->head.host_version, sizeof run->head.host_version));
     oriel_json_set(object, "oriel", oriel_json_text(run->head.version, sizeof run->head.version));
     oriel_json_set(object, "ranks", json_integer(run->head.ranks));
     oriel_json_set(object, "traced", json_boolean(run->sum.is_traced));

@@ -77,10 +77,12 @@ static const char *change_text(char text[TEXT], double before, double after,
 
 static void print_run(const char *when, const struct oriel_reported_run *run, FILE *out)
 {
+    char host[ORIEL_HOST_TEXT];
     const char *program = run->head.program;
     fprintf(out, "%s %s: %s, %d rank%s on %s, Oriel %s, %s\n", when, run->path,
             program[0] == '\0' ? "unknown program" : program, (int)run->head.ranks,
-            run->head.ranks == 1 ? "" : "s", oriel_host_title(run->head.host), run->head.version,
+            run->head.ranks == 1 ? "" : "s",
+            oriel_host_text(run->head.host, run->head.host_version, host), run->head.version,
             run->sum.is_traced ? "traced" : "counted");
 }
 

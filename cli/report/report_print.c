@@ -8,6 +8,7 @@
 #include "cli/text_style.h"
 #include "cli/verdict.h"
 #include "cli/figures.h"
+#include "cli/hosts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -131,13 +132,15 @@ static void print_losses(const struct oriel_traces *traces, FILE *out)
 
 static void print_run(const struct oriel_traces *traces, FILE *out)
 {
+    char host[ORIEL_HOST_TEXT];
     const struct oriel_trace_header *header = &traces->ranks[0].header;
     fprintf(out, "%s\n", header->program);
     fprintf(out, "  %d ranks, traces of %zu of them", (int)header->world_size,
             traces->ranks_counted);
     if (traces->filter[0] != '\0' && traces->ranks_counted < (size_t)header->world_size)
         fprintf(out, " (filter %s)", traces->filter);
-    fprintf(out, "; %s, Oriel %s\n", header->host, header->oriel);
+    fprintf(out, "; %s, Oriel %s\n", oriel_host_text(header->host, traces->host_version, host),
+            header->oriel);
     print_dates(traces, out);
     print_clocks(traces, out);
     print_losses(traces, out);

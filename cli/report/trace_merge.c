@@ -280,6 +280,7 @@ static void ranks_fill(struct run *run)
     traces->ranks = oriel_alloc(run->files_count * sizeof *traces->ranks);
     traces->filter = run->files[0].parsed.selection.filter;
     traces->sample = run->files[0].parsed.selection.sample;
+    memcpy(traces->host_version, run->files[0].parsed.host.version, sizeof traces->host_version);
     if (!oriel_trace_filter_read(traces->filter, &filter, problem)) /* it is cut off */
         (void)oriel_trace_filter_read("", &filter, problem);
     for (size_t i = 0; i < run->files_count; i++) {

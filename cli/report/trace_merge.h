@@ -83,8 +83,9 @@ struct oriel_traces {
     struct oriel_site_sums sites; /* the places of all call sites, without calls */
     /* the run's length, from the first MPI_Init to the last MPI_Finalize or event */
     int64_t last_ns;
-    const char *filter; /* "": all calls were traced */
-    uint32_t sample;    /* one in that number of operations was traced */
+    char host_version[ORIEL_HOST_VERSION]; /* "MPICH 5.0.2"; "": unknown */
+    const char *filter;                    /* "": all calls were traced */
+    uint32_t sample;                       /* one in that number of operations was traced */
 };
 
 /* Returns false, with a line on complaints, when nothing can be read. */

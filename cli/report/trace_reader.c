@@ -219,6 +219,15 @@ static bool parse_selection(const struct walk *walk, struct oriel_trace_parsed *
     return true;
 }
 
+static bool parse_host(const struct walk *walk, struct oriel_trace_parsed *out)
+{
+    if (walk->block.len_bytes != sizeof out->host)
+        return false;
+    memcpy(&out->host, walk->payload, sizeof out->host);
+    oriel_trace_text_clean(out->host.version, sizeof out->host.version);
+    return true;
+}
+
 /* An accepted event has all indices in bounds, and no time larger than the time that contains
  * it. */
 static bool event_is_valid(const struct walk *walk, const struct oriel_trace_parsed *parsed,
@@ -346,6 +355,7 @@ static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
     case ORIEL_BLOCK_SITE: return parse_site(walk, out);
     case ORIEL_BLOCK_REGION: return parse_region(walk, out);
     case ORIEL_BLOCK_SELECTION: return parse_selection(walk, out);
+    case ORIEL_BLOCK_HOST: return parse_host(walk, out);
     case ORIEL_BLOCK_CLOCK: return parse_clock(walk, out);
     case ORIEL_BLOCK_END: return parse_end(walk, out);
     default: return true;

@@ -219,6 +219,10 @@ class Odd(Compare):
         text = self.report(*self.runs(after={"program": "/opt/app/other -n 3", "host": "openmpi"}))
         self.assertIn("note: different programs, /opt/app/ring and /opt/app/other -n 3: ", text)
         self.assertIn("note: the hosts differ: MPICH before, Open MPI after\n", text)
+        folders = [fences(self.path(f"abi {mpi}"), host="abi", host_version=mpi) for mpi in ("MPICH 5.0.2", "Open MPI v6.0.0")]
+        self.assertIn("note: the hosts differ: MPI's standard ABI, MPICH 5.0.2 before, MPI's standard ABI, Open MPI v6.0.0 after\n",
+                      self.report(*folders))
+        self.assertIn("; MPI's standard ABI, MPICH 5.0.2, Oriel 0.1.0\n", self.report(folders[0]))
         folders = fences(self.path("one"), program="/a/ring -x"), fences(self.path("other"), program="/b/ring -y")
         self.assertNotIn("different programs", self.report(*folders))
 

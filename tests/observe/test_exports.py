@@ -39,7 +39,7 @@ class Summary(Known):
     def test_known_figures_are_printed(self):
         result = self.report(self.traces)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        for row in (r"  4 ranks, traces of 4 of them; mpich, Oriel 0.1.0\n",
+        for row in (r"  4 ranks, traces of 4 of them; MPICH, Oriel 0.1.0\n",
                     r"  2 clocks, aligned to within 200 ns\n",
                     r"  110 events, none dropped\n",
                     r"\n\n27 % of 11\.9 ms in window calls, 25 % waiting\n  25 %  Rank 3 is late: the others wait 12\.0 ms for it, most in "
@@ -88,7 +88,7 @@ class Summary(Known):
         traces.Rank(self.traces, 1, RANKS).close(12_000_000, ended=False)
         traces.Rank(self.traces, 2, RANKS).close(12_000_000, dropped=1)
         text = self.report(self.traces).stdout
-        self.assertIn("  4 ranks, traces of 2 of them; mpich", text)
+        self.assertIn("  4 ranks, traces of 2 of them; MPICH", text)
         self.assertIn('\nWindow 1 "halo": allocate, 4 ranks, 64.0 KiB each, unknown on 3, created in', text)
         verdict = json.loads(self.report(self.traces, "--json").stdout)["verdict"]
         self.assertEqual(verdict["ranks_ns"], 2 * 12_000_000)

@@ -2,7 +2,7 @@
  * as pairs of bars. The command has ordered windows and rows, the largest change first. */
 import {make, section, table, figure} from "./dom.js";
 import {data} from "./model.js";
-import {hostTitle} from "./summary.js";
+import {hostText} from "./summary.js";
 import * as units from "./units.js";
 
 const comparison = data.comparison;
@@ -126,7 +126,7 @@ const runFacts = (run, when) =>
         make(
             "dd",
             {},
-            `${run.path}: ${run.program || "unknown program"}, ${units.plural(run.ranks, "rank")} on ${hostTitle(run.host)}, ` +
+            `${run.path}: ${run.program || "unknown program"}, ${units.plural(run.ranks, "rank")} on ${hostText(run)}, ` +
                 `Oriel ${run.oriel}, ${run.traced ? "traced" : "counted"}`,
         ),
     );

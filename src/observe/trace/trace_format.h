@@ -8,6 +8,7 @@
 #define ORIEL_OBSERVE_TRACE_TRACE_FORMAT_H
 
 #include "base/code_address.h"
+#include "base/host_version.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,7 @@ enum oriel_block_type {
     ORIEL_BLOCK_SITE = 5,      /* struct oriel_trace_site; repeated at the end, with its line */
     ORIEL_BLOCK_REGION = 6,    /* struct oriel_trace_region */
     ORIEL_BLOCK_SELECTION = 7, /* struct oriel_trace_selection, if not all calls are traced */
+    ORIEL_BLOCK_HOST = 8,      /* struct oriel_trace_host */
 };
 
 struct oriel_trace_block {
@@ -137,6 +139,11 @@ struct oriel_trace_region {
     uint32_t number; /* of this file; 0: all those that have none of their own */
     uint32_t reserved;
     char name[64];
+};
+
+/* The MPI: of the standard ABI, the one that implements it. */
+struct oriel_trace_host {
+    char version[ORIEL_HOST_VERSION]; /* "MPICH 5.0.2" */
 };
 
 /* What is traced: every sample-th operation on average, and the calls that ORIEL_TRACE_FILTER
