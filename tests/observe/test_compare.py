@@ -114,7 +114,14 @@ class Changes(Compare):
 
 class Sites(Compare):
     def sites(self, text):
-        return text.split("\nChanged: call sites", 1)[1]
+        return text.split("\nChanged: call sites", 1)[1].split("\nChanged: regions", 1)[0]
+
+    def test_regions_that_changed_are_named(self):
+        text = self.report(*self.runs(after={"waiting_ns": 50_000_000, "puts": 20}))
+        self.assertRegex(text, r"\nChanged: regions +before +after  change\n  phase\n +time +4\.52 ms +201 ms  44 times\n"
+                         r" +waiting +4\.00 ms +200 ms  50 times\n +in calls +4\.00 ms +200 ms  50 times\n"
+                         r" +operations +40 +80  2\.0 times\n\Z")
+        self.assertNotIn("regions", self.report(self.path("before"), self.path("before")))
 
     def test_lines_that_became_slower_are_named(self):
         text = self.report(*self.runs(after={"waiting_ns": 50_000_000, "puts": 20}))

@@ -7,6 +7,7 @@ library."""
 import collections
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -384,7 +385,36 @@ class Otf2(Known):
         self.assertEqual((counts["RMA_PUT"], counts["RMA_GET"], counts["RMA_OP_COMPLETE_BLOCKING"]), (40, 9, 49))
         self.assertEqual(counts["RMA_COLLECTIVE_END"], CALLS["create"] + CALLS["fence"] + CALLS["free"])
         self.assertEqual((counts["RMA_WIN_CREATE"], counts["RMA_WIN_DESTROY"]), (4, 7))
-        self.assertRegex(events, r'RMA_PUT +768 +\d+ +Window: "halo" <0>, Remote: 0 .*, Bytes: 4000,')
+        self.assertRegex(events, r'RMA_PUT +771 +\d+ +Window: "halo" <0>, Remote: 0 .*, Bytes: 4000,')
+
+    def test_regions_and_pauses_nest_with_calls(self):
+        folder = self.path("marks")
+        os.mkdir(folder)
+        for rank in range(2):
+            file = traces.Rank(folder, rank, 2)
+            file.window(0, range(2), rank, "halo")
+            file.region(1, "inner")
+            file.region(2, "outer")
+            if rank == 0:
+                file.event(traces.operation("put"), 1_000, 100, bytes_=8, target=1)
+                file.mark("region", 900, 300, region=1)
+                file.event(traces.call("flush"), 2_000, 100)
+                file.mark("region", 2_200, 300, region=1)
+                file.mark("pause", 2_100, 5_000)
+            file.mark("region", 500, 9_000, region=2)  # it ends last
+            file.close(10_000)
+        self.assertEqual(self.report(folder, "--otf2", self.path("archive")).stderr, "")
+        found = re.findall(r'^(ENTER|LEAVE) +(\d+) +(\d+) +Region: "([^"]+)"', self.read(), re.M)
+        places = {place: [row[:1] + row[2:] for row in found if int(row[1]) == place] for place in (0, 256, 257)}
+        self.assertEqual(sum(map(len, places.values())), len(found))
+        self.assertEqual([(kind, name) for kind, _, name in places[0]],
+                         [("ENTER", "outer"), ("ENTER", "inner"), ("ENTER", "put"), ("LEAVE", "put"), ("LEAVE", "inner"), ("ENTER", "flush"),
+                          ("LEAVE", "flush"), ("ENTER", "inner"), ("LEAVE", "inner"), ("LEAVE", "outer")])
+        self.assertEqual(places[256], [("ENTER", "2100", "paused"), ("LEAVE", "7100", "paused")])
+        self.assertEqual(places[257], [("ENTER", "500", "outer"), ("LEAVE", "9500", "outer")])
+        definitions = self.read("-G")
+        self.assertRegex(definitions, r'LOCATION +256 +Name: "pauses"')
+        self.assertEqual(len(re.findall(r'REGION +\d+ +Name: "(?:inner|outer|paused)"', definitions)), 3)
 
     def test_existing_folder_is_left_alone(self):
         os.mkdir(self.path("archive"))

@@ -33,7 +33,7 @@ def marked(folder):
 
 
 def sampled(folder):
-    file = traces.Rank(folder, 0, 1)
+    file = traces.Rank(folder, 0, 1, host="abi", host_version="MPICH 5.0.2")
     file.selection(100, "call=put,fence")
     file.window(0, [0], 0, "halo")
     file.event(traces.call("fence"), 0, 1 * MS)
@@ -87,6 +87,7 @@ class Marks(report_page.Reports):
         self.assertIn('Only calls that --trace-filter "call=put,fence" selects were traced.', shown)
         self.assertIn("One in 100 operations was traced (--trace-sample)", shown)
         self.assertIn("Operations, estimated from samples", shown)
+        self.assertIn("MPI's standard ABI, MPICH 5.0.2", shown)
 
 
 if __name__ == "__main__":
