@@ -19,6 +19,7 @@ from command import BUILD, Case, LAUNCH, ORIEL, environment  # noqa: E402
 HOST = os.environ["TESTS_HOST"]
 LIBRARY = HOST.partition("-")[0]  # abi of abi-mpich
 PROGRAM = os.path.join(BUILD, "tests", "observe", LIBRARY, "selected")
+FORTRAN = os.path.join(os.path.dirname(PROGRAM), "regions_fortran")
 RANKS = 2
 SOME = 10
 LONG_NS = 200_000_000
@@ -218,6 +219,16 @@ class Selections(Case):
             within = [event for event in events if event.get("name") == "put" and event["tid"] == exchange["tid"] and
                       exchange["ts"] <= event["ts"] and event["ts"] + event["dur"] <= exchange["ts"] + exchange["dur"]]
             self.assertEqual(len(within), exchange["args"]["operations"])
+
+    @unittest.skipUnless(os.path.exists(FORTRAN), "no Fortran for this host")
+    def test_regions_of_fortran(self):
+        launch = LAUNCH, "--build", BUILD, "--host", HOST, "-n", str(RANKS), "--timeout", "100"
+        for words in ([f"--env=ORIEL_STATS={self.file}"], ["--plain"]):
+            job = run(*launch, *words, "--", FORTRAN)
+            self.assertEqual((job.returncode, job.stdout, job.stderr), (0, "done\n" * RANKS, ""))
+        with open(self.file, encoding="utf-8") as file:
+            rows = {row["name"]: (row["count"], row["operations"]) for row in json.load(file)["regions"]}
+        self.assertEqual(rows, {"outer part": (RANKS, 3 * RANKS), "exchange": (3 * RANKS, 3 * RANKS)})
 
     def test_mistakes_cost_a_line_each(self):
         found, stderr = self.counted("mistakes")
