@@ -16,6 +16,7 @@
 
 #include "cli/cli.h"
 #include "cli/counters.h"
+#include "cli/figures.h"
 #include "cli/hosts.h"
 
 enum match_pass { PASS_SITE, PASS_NAME, PASS_FUNCTION, PASS_ADDRESS, PASSES };
@@ -467,8 +468,8 @@ static void notes_of_run(struct oriel_comparison *comparison, int side)
                  "estimates",
                  which, run->sum.sample);
     if (run->sum.dropped > 0)
-        note_add(comparison, "the %s run: %" PRIu64 " events were dropped, so its figures are low",
-                 which, run->sum.dropped);
+        note_add(comparison, "the %s run dropped %" PRIu64 " event%s, so its figures are low",
+                 which, run->sum.dropped, oriel_plural(run->sum.dropped));
 }
 
 void oriel_comparison_make(const struct oriel_reported_run *first,

@@ -81,7 +81,7 @@ static void print_run(const char *when, const struct oriel_reported_run *run, FI
     const char *program = run->head.program;
     fprintf(out, "%s %s: %s, %d rank%s on %s, Oriel %s, %s\n", when, run->path,
             program[0] == '\0' ? "unknown program" : program, (int)run->head.ranks,
-            run->head.ranks == 1 ? "" : "s",
+            oriel_plural(run->head.ranks),
             oriel_host_text(run->head.host, run->head.host_version, host), run->head.version,
             run->sum.is_traced ? "traced" : "counted");
 }
@@ -218,7 +218,8 @@ static void print_window(const struct oriel_comparison *comparison,
         table = row->table;
     }
     if (ranks > RANKS_SHOWN)
-        fprintf(out, "  %-10s and %zu more ranks\n", "", ranks - RANKS_SHOWN);
+        fprintf(out, "  %-10s and %zu more rank%s\n", "", ranks - RANKS_SHOWN,
+                oriel_plural(ranks - RANKS_SHOWN));
 }
 
 static bool window_is_shown(const struct oriel_comparison *comparison,
@@ -251,7 +252,8 @@ static void print_site_name(const struct oriel_comparison *comparison,
 static bool place_begin(const char *what, size_t changed, FILE *out)
 {
     if (changed == 0)
-        fprintf(out, "\nChanged: %-32s %12s %12s  %s\n", what, "before", "after", "change");
+        fprintf(out, "\nChanged: %ss%*s %12s %12s  %s\n", what, 31 - (int)strlen(what), "",
+                "before", "after", "change");
     return changed < PLACES_SHOWN;
 }
 
@@ -259,8 +261,9 @@ static void places_end(const char *what, size_t changed, FILE *out)
 {
     char text[TEXT];
     if (changed > PLACES_SHOWN)
-        fprintf(out, "  and %s more %s; --json and --csv have all\n",
-                oriel_count_text(text, changed - PLACES_SHOWN), what);
+        fprintf(out, "  and %s more %s%s; --json and --csv have all\n",
+                oriel_count_text(text, changed - PLACES_SHOWN), what,
+                oriel_plural(changed - PLACES_SHOWN));
 }
 
 static void print_compared_sites(const struct oriel_comparison *comparison, FILE *out)
@@ -270,12 +273,12 @@ static void print_compared_sites(const struct oriel_comparison *comparison, FILE
     for (size_t i = 0; i < comparison->sites_count; i++) {
         const struct oriel_compared_site *site = &comparison->sites[i];
         if (!row_is_shown(comparison, &comparison->total, &site->amounts) ||
-            !place_begin("call sites", changed++, out))
+            !place_begin("call site", changed++, out))
             continue;
         print_site_name(comparison, site, out);
         print_amounts(comparison, &comparison->total, &site->amounts, "", "", names, out);
     }
-    places_end("call sites", changed, out);
+    places_end("call site", changed, out);
 }
 
 static void print_compared_regions(const struct oriel_comparison *comparison, FILE *out)
@@ -286,12 +289,12 @@ static void print_compared_regions(const struct oriel_comparison *comparison, FI
     for (size_t i = 0; i < comparison->regions_count; i++) {
         const struct oriel_compared_region *region = &comparison->regions[i];
         if (!row_is_shown(comparison, &comparison->total, &region->amounts) ||
-            !place_begin("regions", changed++, out))
+            !place_begin("region", changed++, out))
             continue;
         fprintf(out, "  %s\n", oriel_region_title(region->name));
         print_amounts(comparison, &comparison->total, &region->amounts, "", "", names, out);
     }
-    places_end("regions", changed, out);
+    places_end("region", changed, out);
 }
 
 void oriel_comparison_print(const struct oriel_comparison *comparison, FILE *out)
@@ -318,12 +321,12 @@ void oriel_comparison_print(const struct oriel_comparison *comparison, FILE *out
             print_single_window(window, out);
     }
     if (changed > WINDOWS_SHOWN)
-        fprintf(out, "\n%zu more windows changed; --json and --csv have all\n",
-                changed - WINDOWS_SHOWN);
+        fprintf(out, "\n%zu more window%s changed; --json and --csv have all\n",
+                changed - WINDOWS_SHOWN, oriel_plural(changed - WINDOWS_SHOWN));
     print_compared_sites(comparison, out);
     print_compared_regions(comparison, out);
     if (same > 0)
-        fprintf(out, "\nUnchanged: %zu window%s\n", same, same == 1 ? "" : "s");
+        fprintf(out, "\nUnchanged: %zu window%s\n", same, oriel_plural(same));
     if (changed + same == 0)
         fprintf(out, "The programs created no windows.\n");
 }

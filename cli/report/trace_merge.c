@@ -5,6 +5,7 @@
 #include "base/checked_open.h"
 #include "base/hash_table.h"
 #include "cli/cli.h"
+#include "cli/figures.h"
 #include "cli/report/trace_clock.h"
 #include "cli/report/trace_reader.h"
 #include "observe/stats/sampled_time.h"
@@ -61,8 +62,9 @@ static __attribute__((format(printf, 2, 3))) void run_complain(struct run *run, 
 static void complaints_finish(const struct run *run, const char *folder)
 {
     if (run->complaints_count > COMPLAINTS_SHOWN)
-        fprintf(run->complaints, "oriel: %s: and %u more problems\n", folder,
-                run->complaints_count - COMPLAINTS_SHOWN);
+        fprintf(run->complaints, "oriel: %s: and %u more problem%s\n", folder,
+                run->complaints_count - COMPLAINTS_SHOWN,
+                oriel_plural(run->complaints_count - COMPLAINTS_SHOWN));
 }
 
 /* --- files --- */

@@ -4,6 +4,7 @@
 
 #include "base/crc32.h"
 #include "cli/cli.h"
+#include "cli/figures.h"
 #include "cli/trace_text.h"
 
 #include <errno.h>
@@ -414,12 +415,12 @@ static void problem_record(struct oriel_trace_parsed *out, const char *stop, uns
 {
     if (stop[0] != '\0')
         snprintf(out->problem, sizeof out->problem,
-                 "%s at byte %" PRIu64 "; the %" PRIu64 " events before that are read", stop,
-                 out->end_bytes, out->events);
+                 "%s at byte %" PRIu64 "; before that, %" PRIu64 " event%s could be read", stop,
+                 out->end_bytes, out->events, oriel_plural(out->events));
     else if (bad_blocks > 0 || out->invalid > 0)
         snprintf(out->problem, sizeof out->problem,
-                 "has %u blocks and %" PRIu64 " events that are invalid and ignored", bad_blocks,
-                 out->invalid);
+                 "has %u invalid block%s and %" PRIu64 " invalid event%s, which are ignored",
+                 bad_blocks, oriel_plural(bad_blocks), out->invalid, oriel_plural(out->invalid));
 }
 
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out)

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/counters.h"
+#include "cli/figures.h"
 #include "cli/hosts.h"
 #include "cli/json.h"
 
@@ -66,8 +67,7 @@ void oriel_top_title(const struct oriel_waits *waits, FILE *out)
     struct totals totals = totals_compute(waits);
     const struct oriel_process *first = &waits->processes[0];
     int32_t size = first->world_size;
-    fprintf(out, "%d rank%s", (int)(size > 0 ? size : (int32_t)totals.present),
-            size == 1 ? "" : "s");
+    fprintf(out, "%d rank%s", (int)(size > 0 ? size : (int32_t)totals.present), oriel_plural(size));
     if (size > 0 && totals.present != (size_t)size)
         fprintf(out, " (%zu here)", totals.present);
     if (totals.counts) {

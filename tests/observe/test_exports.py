@@ -102,7 +102,7 @@ class Summary(Known):
         file = traces.Rank(self.traces, 1, RANKS)
         file.close(100, dropped=1113)
         result = self.report(self.traces)
-        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+ % of all\), by ranks 1: the writer was too slow")
+        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+ % of all\), by rank 1: the writer was too slow")
         self.assertRegex(result.stdout, r" % waiting; nothing stands out\n        1,113 events \(\d+ %\) were dropped, because the disk was "
                          r"too slow or ORIEL_TRACE_LIMIT was reached, and are in no figure: --trace-filter or --trace-sample 50 trace less\.\n")
         self.assertIn("  ranks that did not reach MPI_Finalize: 2\n", result.stdout)
@@ -145,7 +145,9 @@ class Summary(Known):
         file.window(0, [0], 0, "")
         file.event(traces.operation("put"), 0, 100, bytes_=8, target=0)
         file.close(1000)
-        self.assertIn("\n    0 -> 0: 8 B in 1 operation\n", self.report(folder).stdout)
+        text = self.report(folder).stdout
+        for row in ("\n    0 -> 0: 8 B in 1 operation\n", "\n  1 rank, traces of 1 of them; ", "\n  1 event, none dropped\n"):
+            self.assertIn(row, text)
         saved = self.write("saved.json", self.report(folder, "--json").stdout)
         self.assertIn("\nwindow 1 of MPI_Win_allocate, 1 rank, 64.0 KiB each, never freed\n", self.report(saved).stdout)
 
@@ -183,7 +185,7 @@ class Bad(Known):
 
     def test_truncated(self):
         self.spoil("rank-1.oriel", lambda content: content[:-10])
-        self.expect(r"rank-1\.oriel ends within a block at byte \d+; the \d+ events before that are read\n", 4)
+        self.expect(r"rank-1\.oriel ends within a block at byte \d+; before that, \d+ events could be read\n", 4)
 
     def test_damaged(self):
         self.spoil("rank-1.oriel", lambda content: content[:1500] + b"\xff" + content[1501:])
