@@ -229,7 +229,7 @@ static void expect_named(enum oriel_status status)
     team_timeouts = 0;
 }
 
-/* A notification that is there is taken, whoever has died. */
+/* A notification that is there is taken, also after a death. */
 static void origin_dies(struct oriel_window *window)
 {
     static const int numbers[] = {1, 2};
