@@ -2,9 +2,8 @@
  * loop is in a function of its own that calls only MPI, so that a profiler can count the calls of
  * that function alone. One-time work at the first call is done before it. Run by
  * bench/instructions: `mpiexec -n 2 steps COUNT OPERATION...`. */
-#include <oriel/ext.h>
-
 #include <mpi.h>
+#include <oriel/ext.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +21,8 @@ enum operation {
     LOCK_PUT_UNLOCK,
     ROUND,
     START_PUT_WAIT,
-    START_PUT_TWO_WAIT
+    START_PUT_TWO_WAIT,
+    PUT_NOTIFY /* this and the two before it: only through Oriel */
 };
 
 static MPI_Group self;          /* of the only rank that is counted */
@@ -48,6 +48,8 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
         if (operation == PUT || operation == PUT_FLUSH || operation == LOCK_PUT_UNLOCK ||
             operation == ROUND)
             MPI_Put(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
+        if (operation == PUT_NOTIFY)
+            MPIX_Put_notify(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, 0, win);
         if (operation == GET)
             MPI_Get(&word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
         if (operation == PUT_TWO_FLUSH)
@@ -95,6 +97,7 @@ COUNTED(lock_put_unlock, LOCK_PUT_UNLOCK)
 COUNTED(round, ROUND)
 COUNTED(start_put_wait, START_PUT_WAIT)
 COUNTED(start_put_two_wait, START_PUT_TWO_WAIT)
+COUNTED(put_notify, PUT_NOTIFY)
 
 static const struct step {
     const char *name;
@@ -114,6 +117,7 @@ static const struct step {
     {"round", counted_round, ROUND, 1},
     {"start-put-wait", counted_start_put_wait, START_PUT_WAIT, 0},
     {"start-put-two-wait", counted_start_put_two_wait, START_PUT_TWO_WAIT, 0},
+    {"put-notify", counted_put_notify, PUT_NOTIFY, 0},
 };
 
 static const struct step *step_find(const char *name)
@@ -155,11 +159,15 @@ int main(int argc, char **argv)
     int rank;
     int64_t *base;
     MPI_Group all;
+    MPI_Info info;
     MPI_Win win;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Win_allocate(4096, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "1");
+    MPI_Win_allocate(4096, sizeof *base, info, MPI_COMM_WORLD, &base, &win);
+    MPI_Info_free(&info);
     MPI_Comm_group(MPI_COMM_WORLD, &all);
     MPI_Group_incl(all, 1, &rank, &self);
     MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &two);

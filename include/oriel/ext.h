@@ -110,8 +110,11 @@ ORIEL_EXTENSION_(Rcompare_and_swap, (const void *origin_addr, const void *compar
 
 /* count times MPI_Fetch_and_op in one call, in order: operand i of origin_addr on the element at
  * target_disps[i], with its former value in element i of result_addr. Each is atomic by itself. A
- * displacement may occur more than once. All displacements are checked before the first operation.
- * origin_addr may be NULL for MPI_NO_OP. */
+ * displacement may occur more than once. All displacements are checked before the first operation;
+ * of a dynamic window on another node, 1,024 at a time, and errors are reported by the flush.
+ * origin_addr may be NULL for MPI_NO_OP.
+ *
+ * Errors, besides those of MPI_Fetch_and_op: MPI_ERR_COUNT, MPI_ERR_ARG if target_disps is NULL. */
 ORIEL_EXTENSION_(Fetch_and_op_list, (const void *origin_addr, void *result_addr, MPI_Count count,
                                      MPI_Datatype datatype, int target_rank,
                                      const MPI_Aint target_disps[], MPI_Op op, MPI_Win win))
@@ -122,6 +125,15 @@ ORIEL_EXTENSION_(Fetch_and_op_list, (const void *origin_addr, void *result_addr,
 ORIEL_EXTENSION_(Compare_and_swap_128,
                  (const void *origin_addr, const void *compare_addr, void *result_addr,
                   int target_rank, MPI_Aint target_disp, MPI_Win win))
+
+/* The datatype of a 16-bit real (IEEE binary16), and of a complex number of two: the host's own
+ * where it has one. Operations on windows compute with them as with other reals and complex
+ * numbers. The host moves them as integers where they are Oriel's. Each call returns the same
+ * handle, which must not be freed.
+ *
+ * Errors: MPI_ERR_ARG if type is NULL, MPI_ERR_UNSUPPORTED_OPERATION where Oriel cannot start. */
+ORIEL_EXTENSION_(Type_float16, (MPI_Datatype * type))
+ORIEL_EXTENSION_(Type_float16_complex, (MPI_Datatype * type))
 
 /* --- waiting on memory --- */
 

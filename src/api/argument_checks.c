@@ -166,6 +166,21 @@ static bool can_move_as_bytes(const struct oriel_type *here, const struct oriel_
     return !here->layout->padded && !target->layout->padded;
 }
 
+static bool may_be_on_pairs(MPI_Op op)
+{
+    return op == MPI_MINLOC || op == MPI_MAXLOC || op == MPI_REPLACE || op == MPI_NO_OP;
+}
+
+/* Pairs on both sides: describes them as such. */
+static void sides_take_pairs(struct oriel_side *here, struct oriel_side *target)
+{
+    const struct oriel_type *pair = target->type->as_pair;
+    if (pair == NULL || here->type->as_pair == NULL || here->type->as_pair->kind != pair->kind)
+        return;
+    here->type = here->type->as_pair;
+    target->type = pair;
+}
+
 /* The target and the origin. */
 static enum oriel_status check_operands(struct oriel_window *window,
                                         const struct oriel_sides *sides, MPI_Op op,
@@ -173,13 +188,15 @@ static enum oriel_status check_operands(struct oriel_window *window,
                                         struct oriel_side *origin, struct oriel_elements *elements)
 {
     enum oriel_status status = ORIEL_OK;
-    const struct oriel_side *source = op != MPI_NO_OP ? origin : &target->side;
+    struct oriel_side *source = op != MPI_NO_OP ? origin : &target->side;
     if (op != MPI_NO_OP)
         status = find_side("origin", sides->origin_count, sides->origin_datatype, origin);
     if (status == ORIEL_OK)
         status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
     if (status != ORIEL_OK)
         return status;
+    if (may_be_on_pairs(op))
+        sides_take_pairs(source, &target->side);
     uint64_t at_target = side_elements(&target->side);
     *elements = (struct oriel_elements){target->side.type->kind, side_elements(source)};
     if (elements->count > 0 && at_target > 0 && !have_one_kind(source->type, target->side.type)) {
@@ -219,6 +236,8 @@ static enum oriel_status check_result(const struct oriel_side *target,
     enum oriel_status status = find_side("result", count, datatype, result);
     if (status != ORIEL_OK || elements.count == 0)
         return status;
+    if (result->type->as_pair != NULL && result->type->as_pair->kind == target->type->kind)
+        result->type = result->type->as_pair;
     if (have_one_kind(result->type, target->type))
         return check_fits(side_elements(target), side_elements(result), "elements of the target");
     status = check_fits(side_bytes(target), side_bytes(result), "bytes of the target");

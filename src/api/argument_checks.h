@@ -44,10 +44,11 @@ struct oriel_accumulate_operands {
     struct oriel_operand origin, result;
 };
 
-/* Accumulates: all checks. One predefined type on all sides. MPI_NO_OP ignores the origin. If a
- * side has no elements, nothing moves and the types may differ. MPI_REPLACE and MPI_NO_OP compute
- * nothing, so they move different types as bytes if no side has padding. The result has room for
- * all of the target, if anything moves. */
+/* Accumulates: all checks. One predefined type on all sides. With an operator on pairs, or one that
+ * only moves elements, struct datatypes that are pairs count as such (datatype/struct_types.h).
+ * MPI_NO_OP ignores the origin. If a side has no elements, nothing moves and the types may differ.
+ * MPI_REPLACE and MPI_NO_OP compute nothing, so they move different types as bytes if no side has
+ * padding. The result has room for all of the target, if anything moves. */
 enum oriel_status oriel_check_accumulate(struct oriel_window *window,
                                          const struct oriel_accumulate_arguments *given,
                                          bool has_result, enum oriel_issue issue,

@@ -30,6 +30,7 @@
     .target_datatype = datatype
 
 #define UPDATE_FIELDS .op = op, .accumulates = true
+#define SWAP_FIELDS   .compare_addr = compare_addr, .accumulates = true, .swaps = true
 
 /* A struct oriel_operation, in an exported function. */
 #define GIVEN(name, access_kind, ...)                                                              \

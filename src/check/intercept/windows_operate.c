@@ -191,4 +191,4 @@ OPERATION(Compare_and_swap, ORIEL_ACCESS_ACCUMULATE,
           (const void *origin_addr, const void *compare_addr, void *result_addr,
            MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win),
           (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win),
-          ELEMENT_FIELDS, .compare_addr = compare_addr, .accumulates = true, .swaps = true)
+          ELEMENT_FIELDS, SWAP_FIELDS)

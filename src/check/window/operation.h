@@ -25,8 +25,11 @@ struct oriel_operation {
     MPI_Op op;
     bool accumulates; /* op is used, or it is compare_and_swap */
     bool swaps;
+    bool is_wide; /* a swap of bytes that are atomic with all accumulates on parts of them */
     MPI_Request *request; /* NULL: none */
-    bool persists;        /* request is a persistent one, which every epoch allows to start */
+    bool notifies;        /* the target, by the counter of that number */
+    int number;
+    bool persists; /* request is a persistent one, which every epoch allows to start */
 
     struct oriel_checked *window; /* NULL: unknown window */
     struct oriel_site site;
@@ -42,6 +45,7 @@ struct oriel_operation {
     uint64_t ticket;                    /* of an operation with a request */
     oriel_local_group buffers;          /* likewise */
     struct oriel_window_request *asked; /* of a persistent request; NULL: it has ended */
+    uint64_t group;                     /* of a notified operation (oriel_notified_group) */
     bool accessed;                      /* it is in the history */
     bool allowed;                       /* arguments and epoch are right */
     /* wrong, and not passed on: it would be refused at completion only, which would end the job */

@@ -89,7 +89,7 @@ static inline void operation_end(const struct oriel_observed_call *call, int cod
         operation_count(call, target, disp, operation_bytes(call->observed, count, datatype));
 }
 
-#define ENTRY(name, kind, parameters, arguments, count, datatype)                                  \
+#define ENTRY_AT(name, kind, parameters, arguments, disp, count, datatype)                         \
     static int observe_##name parameters                                                           \
     {                                                                                              \
         struct oriel_observed *observed = oriel_observed_find(win);                                \
@@ -100,9 +100,11 @@ static inline void operation_end(const struct oriel_observed_call *call, int cod
             oriel_observed_call_begin(observed, ORIEL_TRACE_OPERATION + ORIEL_COUNTS_##kind,       \
                                       __builtin_return_address(0), target_rank, true);             \
         int code = oriel_observe_before.name arguments;                                            \
-        operation_end(&call, code, target_rank, target_disp, count, datatype);                     \
+        operation_end(&call, code, target_rank, disp, count, datatype);                            \
         return code;                                                                               \
     }
+#define ENTRY(name, kind, parameters, arguments, count, datatype)                                  \
+    ENTRY_AT(name, kind, parameters, arguments, target_disp, count, datatype)
 
 #define ORIGIN(qualifier, Count)                                                                   \
     qualifier void *origin_addr, Count origin_count, MPI_Datatype origin_datatype
@@ -131,6 +133,10 @@ static inline void operation_end(const struct oriel_observed_call *call, int cod
     (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win,                   \
      MPI_Request * request)
 
+#define NOTIFY(qualifier) (ORIGIN(qualifier, MPI_Count), TARGET(MPI_Count), int number, MPI_Win win)
+#define ACCUMULATE_NOTIFY                                                                          \
+    (ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Op op, int number, MPI_Win win)
+
 BOTH(Put, put, PUT, (FROM, AT, win))
 BOTH(Get, get, GET, (FROM, AT, win))
 BOTH(Accumulate, accumulate, ACCUMULATE, (FROM, AT, op, win))
@@ -148,6 +154,29 @@ ENTRY(Compare_and_swap, compare_and_swap,
        int target_rank, MPI_Aint target_disp, MPI_Win win),
       (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win), 1,
       datatype)
+ENTRY(Rfetch_and_op, fetch_and_op,
+      (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+       MPI_Aint target_disp, MPI_Op op, MPI_Win win, MPI_Request *request),
+      (origin_addr, result_addr, datatype, target_rank, target_disp, op, win, request), 1, datatype)
+ENTRY(Rcompare_and_swap, compare_and_swap,
+      (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype,
+       int target_rank, MPI_Aint target_disp, MPI_Win win, MPI_Request *request),
+      (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, request), 1,
+      datatype)
+/* One operation, on the path of its first element. */
+ENTRY_AT(Fetch_and_op_list, fetch_and_op,
+         (const void *origin_addr, void *result_addr, MPI_Count count, MPI_Datatype datatype,
+          int target_rank, const MPI_Aint target_disps[], MPI_Op op, MPI_Win win),
+         (origin_addr, result_addr, count, datatype, target_rank, target_disps, op, win),
+         count > 0 && target_disps != NULL ? target_disps[0] : 0, count, datatype)
+ENTRY(Compare_and_swap_128, compare_and_swap,
+      (const void *origin_addr, const void *compare_addr, void *result_addr, int target_rank,
+       MPI_Aint target_disp, MPI_Win win),
+      (origin_addr, compare_addr, result_addr, target_rank, target_disp, win), 16, MPI_BYTE)
+ENTRY(Put_notify, put, NOTIFY(const), (FROM, AT, number, win), target_count, target_datatype)
+ENTRY(Get_notify, get, NOTIFY(), (FROM, AT, number, win), target_count, target_datatype)
+ENTRY(Accumulate_notify, accumulate, ACCUMULATE_NOTIFY, (FROM, AT, op, number, win), target_count,
+      target_datatype)
 
 /* --- persistent requests --- */
 
@@ -213,6 +242,13 @@ void oriel_observe_operations(struct oriel_api *table)
     BOTH_SLOTS(Rget_accumulate);
     table->Fetch_and_op = observe_Fetch_and_op;
     table->Compare_and_swap = observe_Compare_and_swap;
+    table->Rfetch_and_op = observe_Rfetch_and_op;
+    table->Rcompare_and_swap = observe_Rcompare_and_swap;
+    table->Fetch_and_op_list = observe_Fetch_and_op_list;
+    table->Compare_and_swap_128 = observe_Compare_and_swap_128;
+    table->Put_notify = observe_Put_notify;
+    table->Get_notify = observe_Get_notify;
+    table->Accumulate_notify = observe_Accumulate_notify;
     table->Start = observe_Start;
     table->Startall = observe_Startall;
 }
