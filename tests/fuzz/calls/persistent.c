@@ -1,8 +1,6 @@
-/* The operations with requests as persistent ones: created, started, completed and freed. The same
+/* Operations as persistent ones: created, started, completed and freed. The same
  * verdicts apply to the creation or the start. */
 #include "operate.h"
-
-#include "../../../include/oriel/ext.h"
 
 /* In dynamic windows the start checks the range, after all other faults. */
 static bool is_dynamic(MPI_Win win)
@@ -17,7 +15,7 @@ bool persistent_is_due(enum fuzz_function function, MPI_Win win)
 {
     static int calls;
     return (function == FUZZ_Rput_c || function == FUZZ_Rget_c || function == FUZZ_Raccumulate_c ||
-            function == FUZZ_Rget_accumulate_c) &&
+            function == FUZZ_Rget_accumulate_c || function == FUZZ_Fetch_and_op) &&
            !is_dynamic(win) && calls++ % 2 == 0;
 }
 
@@ -26,18 +24,21 @@ static int persistent_make(const struct operation *op, MPI_Win win, MPI_Request 
     const struct side *o = &op->origin, *r = &op->result, *t = &op->target;
     switch (op->function) {
     case FUZZ_Rput_c:
-        return MPIX_Put_init(o->addr, o->count, o->type->type, op->rank, op->disp, t->count,
-                             t->type->type, win, request);
+        return FUZZX(Put_init, o->addr, o->count, o->type->type, op->rank, op->disp, t->count,
+                     t->type->type, win, request);
     case FUZZ_Rget_c:
-        return MPIX_Get_init(o->addr, o->count, o->type->type, op->rank, op->disp, t->count,
-                             t->type->type, win, request);
+        return FUZZX(Get_init, o->addr, o->count, o->type->type, op->rank, op->disp, t->count,
+                     t->type->type, win, request);
     case FUZZ_Raccumulate_c:
-        return MPIX_Accumulate_init(o->addr, o->count, o->type->type, op->rank, op->disp, t->count,
-                                    t->type->type, op->op, win, request);
+        return FUZZX(Accumulate_init, o->addr, o->count, o->type->type, op->rank, op->disp,
+                     t->count, t->type->type, op->op, win, request);
+    case FUZZ_Fetch_and_op:
+        return FUZZX(Fetch_and_op_init, o->addr, r->addr, t->type->type, op->rank, op->disp, op->op,
+                     win, request);
     default:
-        return MPIX_Get_accumulate_init(o->addr, o->count, o->type->type, r->addr, r->count,
-                                        r->type->type, op->rank, op->disp, t->count, t->type->type,
-                                        op->op, win, request);
+        return FUZZX(Get_accumulate_init, o->addr, o->count, o->type->type, r->addr, r->count,
+                     r->type->type, op->rank, op->disp, t->count, t->type->type, op->op, win,
+                     request);
     }
 }
 
