@@ -424,11 +424,13 @@ static void note_losses(const struct oriel_job_sum *job, struct oriel_verdict *o
     if (job->dropped == 0)
         return;
     char *note = note_begin(out);
-    say(note, "%s events ", oriel_count_text(count, job->dropped));
+    const bool is_one = job->dropped == 1;
+    say(note, "%s event%s ", oriel_count_text(count, job->dropped), oriel_plural(job->dropped));
     say(note,
-        "(%s) were dropped, because the disk was too slow or ORIEL_TRACE_LIMIT was reached, and "
-        "are in no figure: ",
-        oriel_share_text(share, job->dropped, job->events + job->dropped));
+        "(%s) %s dropped, because the disk was too slow or ORIEL_TRACE_LIMIT was reached, and %s "
+        "in no figure: ",
+        oriel_share_text(share, job->dropped, job->events + job->dropped), is_one ? "was" : "were",
+        is_one ? "is" : "are");
     if (job->events > 0)
         say(note, "--trace-filter or --trace-sample %" PRIu64 " trace less", sample_that_fits(job));
     else

@@ -158,10 +158,15 @@ ORIEL_EXTENSION_(Win_test_until, (MPI_Win win, MPI_Aint disp, MPI_Datatype datat
 /* --- persistent operations --- */
 
 /* Each makes an inactive persistent request of an operation, with its arguments checked and its
- * copy planned once. MPI_Start and MPI_Startall issue the operation, in an epoch that allows it;
- * their errors are raised on the window. The request is complete as that of the operation's
- * request-based form would be: it is as much use to the target as that. The operation is also
- * completed by all that completes operations. MPI_Request_free ends it, before MPI_Win_free. */
+ * copy planned once; the datatypes may be freed then. It needs no epoch. MPI_Start and MPI_Startall
+ * issue the operation, in an epoch that allows it; their errors are raised on the window, and leave
+ * the request inactive. MPI_Startall starts all that it can and returns the first error. The
+ * request is complete as that of the operation's request-based form would be: it is as much use to
+ * the target as that. The operation is also completed by all that completes operations. MPI_Cancel
+ * has no effect. MPI_Request_free ends the request, before MPI_Win_free; what was started goes on.
+ *
+ * Errors: those of the operation. A start of an active request is MPI_ERR_REQUEST, and one on a
+ * freed window MPI_ERR_WIN. */
 ORIEL_EXTENSION_(Put_init,
                  (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                   int target_rank, MPI_Aint target_disp, MPI_Count target_count,

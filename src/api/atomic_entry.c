@@ -23,7 +23,7 @@ static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype 
         target->side.type = target->side.type->as_pair;
     else if (!target->side.type->predefined)
         return oriel_fail(ORIEL_E_TYPE, "the datatype must be predefined");
-    return oriel_check_target(window, target_rank, target_disp, target);
+    return oriel_check_target(window, target_rank, target_disp, ORIEL_ISSUE_NOW, target);
 }
 
 static int fetch_and_op_checked(struct oriel_window *window, const char *call,

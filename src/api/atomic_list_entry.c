@@ -30,13 +30,13 @@ static enum oriel_status check_displacements(struct oriel_window *window, int ta
     if (count > 0 && disps == NULL)
         return oriel_fail(ORIEL_E_ARG, "the array of displacements is NULL");
     enum oriel_status status =
-        oriel_check_target(window, target_rank, count > 0 ? disps[0] : 0, &target);
+        oriel_check_target(window, target_rank, count > 0 ? disps[0] : 0, ORIEL_ISSUE_NOW, &target);
     if (status != ORIEL_OK || (window->flavour != ORIEL_FLAVOUR_DYNAMIC &&
                                all_inside(&window->targets[target_rank], disps, count,
                                           (uint64_t)type->layout->high_bytes)))
         return status;
     for (uint64_t i = 1; i < count && status == ORIEL_OK; i++)
-        status = oriel_check_target(window, target_rank, disps[i], &target);
+        status = oriel_check_target(window, target_rank, disps[i], ORIEL_ISSUE_NOW, &target);
     return status;
 }
 
@@ -120,7 +120,8 @@ int oriel_entry_Compare_and_swap_128(const void *origin_addr, const void *compar
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     struct oriel_span target = {.side = {wide_type(), 1}};
-    enum oriel_status status = oriel_check_target(window, target_rank, target_disp, &target);
+    enum oriel_status status =
+        oriel_check_target(window, target_rank, target_disp, ORIEL_ISSUE_NOW, &target);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("origin", origin_addr, &target.side);
     if (status == ORIEL_OK)

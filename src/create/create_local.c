@@ -179,7 +179,8 @@ static enum oriel_status control_words_prepare(struct create_state *state)
         return status;
     window->control = (struct oriel_control *)(oriel_file_base() + offset);
     state->own.target.control_offset = offset;
-    status = oriel_notifications_make(window, oriel_hints_notifications(&window->host->hints));
+    status = oriel_notifications_make(window, oriel_hints_notifications(&window->host->hints),
+                                      oriel_host_has_threads());
     if (status != ORIEL_OK)
         return status;
     if (window->rank != 0)

@@ -113,17 +113,30 @@ static struct oriel_type *type_create(struct oriel_node *layout, int64_t extent_
                                 .extent_bytes = extent_bytes,
                                 .plain_bytes = INT64_MAX,
                                 .layout = layout};
+    atomic_init(&type->references, 1);
     if (type->dense && !oriel_kinds[layout->kind].padded)
         type->plain_bytes = extent_bytes;
     return type;
 }
 
-static void type_free(struct oriel_type *type)
+static struct oriel_type *type_variable(const struct oriel_type *type)
 {
+    return (struct oriel_type *)(uintptr_t)type;
+}
+
+void oriel_type_retain(const struct oriel_type *type)
+{
+    atomic_fetch_add_explicit(&type_variable(type)->references, 1, memory_order_relaxed);
+}
+
+void oriel_type_release(const struct oriel_type *type)
+{
+    if (atomic_fetch_sub_explicit(&type_variable(type)->references, 1, memory_order_acq_rel) != 1)
+        return;
     if (type->as_pair != NULL)
-        type_free(type->as_pair);
+        oriel_type_release(type->as_pair);
     oriel_node_free(type->layout);
-    free(type);
+    free(type_variable(type));
 }
 
 /* Returns false if there is no memory. */
@@ -146,7 +159,7 @@ static bool predefined_insert(MPI_Datatype datatype, enum type_class type_class)
     type->predefined = true;
     bool added = oriel_hash_table_set(&table, oriel_type_key(datatype), type);
     if (!added)
-        type_free(type);
+        oriel_type_release(type);
     return added;
 }
 
@@ -175,7 +188,7 @@ static int type_delete_callback(MPI_Datatype datatype, int key, void *value, voi
     (void)extra;
     if (oriel_hash_table_remove(&table, oriel_type_key(datatype), value)) {
         oriel_tls_cache_invalidate();
-        type_free(value);
+        oriel_type_release(value);
     }
     return MPI_SUCCESS;
 }
@@ -183,7 +196,7 @@ static int type_delete_callback(MPI_Datatype datatype, int key, void *value, voi
 static void type_free_visit(void *type, void *context)
 {
     (void)context;
-    type_free(type);
+    oriel_type_release(type);
 }
 
 static void types_free(void)
@@ -278,7 +291,7 @@ static enum oriel_status derived_insert(MPI_Datatype datatype, const struct orie
     else if (!oriel_hash_table_set(&table, oriel_type_key(datatype), type))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
     if (status != ORIEL_OK) {
-        type_free(type);
+        oriel_type_release(type);
         return status;
     }
     *out = type;

@@ -383,6 +383,8 @@ enum oriel_status oriel_allocator_alloc(struct oriel_allocator *allocator,
         block_release(allocator, *offset, len_bytes, request->flags);
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
     }
+    if (status == ORIEL_OK)
+        allocator->used_bytes += len_bytes;
     return status;
 }
 
@@ -393,6 +395,7 @@ bool oriel_allocator_free(struct oriel_allocator *allocator, uint64_t offset, ui
     if (value == NULL || (entry & flags) != flags)
         return false;
     oriel_hash_table_remove_nolock(&allocator->used, offset, value);
+    allocator->used_bytes -= entry & ~(uint64_t)ORIEL_BLOCK_FLAGS;
     if (allocator->cache.bytes > 0 || (entry & ORIEL_BLOCK_USER) != 0)
         cache_check(allocator);
     block_release(allocator, offset, entry & ~(uint64_t)ORIEL_BLOCK_FLAGS,

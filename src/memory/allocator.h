@@ -58,6 +58,7 @@ struct oriel_allocator {
     struct oriel_core_dump dumps;
     struct oriel_page_cache cache;
     struct oriel_hash_table used; /* offset -> length and flags, stored in the pointer's bits */
+    uint64_t used_bytes;          /* lengths of the blocks in use */
 };
 
 /* An allocation request. */

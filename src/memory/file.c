@@ -339,6 +339,15 @@ bool oriel_file_free_mem(uint64_t offset)
     return free_block(offset, ORIEL_BLOCK_ALLOC_MEM);
 }
 
+struct oriel_file_usage oriel_file_usage(void)
+{
+    pthread_mutex_lock(&file.mutex);
+    const struct oriel_file_usage usage = {.file_bytes = allocator.size_bytes,
+                                           .block_bytes = allocator.used_bytes};
+    pthread_mutex_unlock(&file.mutex);
+    return usage;
+}
+
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset)
 {
     uintptr_t start = (uintptr_t)address;

@@ -158,6 +158,14 @@ bool oriel_file_free(uint64_t offset);
 /* The same, but only for blocks of oriel_file_alloc_mem. */
 bool oriel_file_free_mem(uint64_t offset);
 
+struct oriel_file_usage {
+    uint64_t file_bytes;  /* length of the file, which only grows */
+    uint64_t block_bytes; /* of the allocations that are not freed */
+};
+
+/* All 0 before the file is created. */
+struct oriel_file_usage oriel_file_usage(void);
+
 /* Whether [address, address + len_bytes) is inside the mapped file. If so, stores its offset. */
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset);
 

@@ -104,6 +104,29 @@ CASE(C1, message_before_the_notification_is_taken, 2)
     MPI_Win_free(&win);
 }
 
+/* A flush completes a notified put, too. Here it follows an operation that is flushed each time. */
+CASE(C1, notified_put_after_the_last_flush, 2)
+{
+    enum { TIMES = 6 };
+    int got;
+    MPI_Win win = notified_window(4);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && rank == 0; i++) {
+        if (right && i == TIMES / 2)
+            MPIX_Put_notify(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, 0, win); /* the same, before */
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        MPI_Win_flush(1, win);
+    }
+    if (rank == 0 && !right)
+        MPIX_Put_notify(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, 0, win); /* FINDS C1 here */
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        MPI_Get(&got, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Barrier(MPI_COMM_WORLD); /* no flush before */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* Two ranks in turns. The first never flushes: it writes the same bytes again after the other has
  * answered. */
 CASE(C1, turns_without_a_flush, 2)

@@ -1,4 +1,5 @@
-/* The exported names of the breaker, MPI_X and PMPI_X or MPIX_X and PMPIX_X, and the choice of the fault:
+/* The exported names of the breaker, MPI_X and PMPI_X or MPIX_X and PMPIX_X, and the choice of the
+ * fault:
  *
  *   CONFORMANCE_BREAK="function Put"              MPI_Put does nothing and returns MPI_SUCCESS
  *   CONFORMANCE_BREAK="error MPI_ERR_RMA_RANGE"   MPI_SUCCESS replaces that error class

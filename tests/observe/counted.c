@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../mpi/file_size_limit.h"
 #include "../../include/oriel/ext.h"
+#include "../mpi/file_size_limit.h"
 
 enum {
     LATE_US = 50000,
@@ -103,6 +103,35 @@ static void atomics(void)
     MPIX_Rcompare_and_swap(in, in + 1, out + 1, MPI_LONG, next, 1, win, &requests[1]);
     for (int i = 0; i < 2; i++)
         MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* --- persistent operations --- */
+
+static void started(void)
+{
+    MPI_Win win;
+    MPI_Request requests[4];
+    long *base, in[2] = {1, 2}, out[2];
+    int next = (rank + 1) % ranks;
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPIX_Put_init(in, 2, MPI_LONG, next, 0, 2, MPI_LONG, win, &requests[0]);
+    MPIX_Get_init(out, 1, MPI_LONG, next, 0, 1, MPI_LONG, win, &requests[1]);
+    MPIX_Fetch_and_op_init(in, out + 1, MPI_LONG, next, 2, MPI_SUM, win, &requests[2]);
+    MPIX_Put_init(in, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win, &requests[3]);
+    MPI_Start(&requests[0]); /* refused, and not counted */
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Start(&requests[0]); /* SITE start */
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    }
+    MPI_Startall(4, requests); /* SITE start of all */
+    for (int i = 0; i < 4; i++) {
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        MPI_Request_free(&requests[i]);
+    }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
@@ -427,10 +456,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts}, {"late", late},         {"threads", threads},
-                     {"sorts", sorts},   {"served", served},     {"asked", asked},
-                     {"many", many},     {"ending", ending},     {"none", none},
-                     {"crowd", crowd},   {"notified", notified}, {"atomics", atomics}};
+    } scenarios[] = {{"counts", counts},  {"late", late},         {"threads", threads},
+                     {"sorts", sorts},    {"served", served},     {"asked", asked},
+                     {"many", many},      {"ending", ending},     {"none", none},
+                     {"crowd", crowd},    {"notified", notified}, {"atomics", atomics},
+                     {"started", started}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

@@ -147,6 +147,14 @@ class Counts(Case):
                 self.assertEqual((lock["function"], lock["count"], lock["window"]), ("counts", 300 * ranks, 0))
                 self.assertFalse([site for site in self.sites if site["line"] in (line_of("no effect"), line_of("refused"))])
 
+    def test_each_start_counts_as_the_operation(self):
+        [window] = self.statistics("started", 2)
+        found = {kind: (row["count"], row["bytes"]) for kind, row in window["operations"].items() if row["count"]}
+        self.assertEqual(found, {"put": (2 * 5, 2 * 5 * 16), "get": (2, 2 * 8), "fetch_and_op": (2, 2 * 8)})
+        for kind, mark, count in (("put", "SITE start", 2 * 4), ("put", "SITE start of all", 2), ("get", "SITE start of all", 2)):
+            site = self.site_at(kind, mark)
+            self.assertEqual((site["function"], site["count"]), ("started", count))
+
     def test_an_ordinary_user_gets_the_same(self):
         [window] = self.statistics("counts", 2, "--user")
         self.check(window, 2, "direct")

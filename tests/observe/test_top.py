@@ -6,7 +6,7 @@ import signal
 import time
 import unittest
 
-from watched import LIBRARY, RANKS, Case, top, until
+from watched import HOST, LIBRARY, RANKS, Case, top, until
 
 LAST = RANKS - 1
 WAITERS = range(LAST)  # all ranks except the last
@@ -70,6 +70,7 @@ class Hangs(Case):
         seen = job.snapshot()
         self.assertEqual(seen["missing"], missing)
         self.assertEqual((seen["program"], seen["host"], seen["size"]), ("hang", LIBRARY, RANKS))
+        self.assertRegex(seen["host_version"], {"mpich": r"^MPICH \d", "openmpi": r"^Open MPI v\d"}[HOST.rpartition("-")[2]])
 
     def test_rank_that_never_posts(self):
         self.check("post")

@@ -19,8 +19,9 @@ static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *ope
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_checked *window = operation->window;
     oriel_window_enter(window);
-    enum oriel_verdict verdict = oriel_epochs_operation(&window->epochs, operation->target_rank,
-                                                        operation->request != NULL, &finding);
+    enum oriel_verdict verdict =
+        oriel_epochs_operation(&window->epochs, operation->target_rank,
+                               operation->request != NULL && !operation->persists, &finding);
     const struct oriel_site *opening =
         oriel_epochs_opening(&window->epochs, operation->target_rank);
     operation->site.epoch = opening == NULL ? 0 : opening->epoch;

@@ -29,6 +29,7 @@ struct oriel_operation {
     MPI_Request *request; /* NULL: none */
     bool notifies;        /* the target, by the counter of that number */
     int number;
+    bool persists; /* request is a persistent one, which every epoch allows to start */
 
     struct oriel_checked *window; /* NULL: unknown window */
     struct oriel_site site;
@@ -41,11 +42,12 @@ struct oriel_operation {
     uint64_t items; /* of the target's datatype; 0 where they have no bytes */
     /* bytes that are accessed on each side, which may have room for more */
     uint64_t moving_bytes;
-    uint64_t ticket;           /* of an operation with a request */
-    oriel_local_group buffers; /* likewise */
-    uint64_t group;            /* of a notified operation (oriel_notified_group) */
-    bool accessed;             /* it is in the history */
-    bool allowed;              /* arguments and epoch are right */
+    uint64_t ticket;                    /* of an operation with a request */
+    oriel_local_group buffers;          /* likewise */
+    struct oriel_window_request *asked; /* of a persistent request; NULL: it has ended */
+    uint64_t group;                     /* of a notified operation (oriel_notified_group) */
+    bool accessed;                      /* it is in the history */
+    bool allowed;                       /* arguments and epoch are right */
     /* wrong, and not passed on: it would be refused at completion only, which would end the job */
     bool withheld;
 };
@@ -86,7 +88,10 @@ static inline bool oriel_window_has_bulk(const struct oriel_checked *window)
 
 /* --- windows_requests.c --- */
 
-/* If the call's code is MPI_SUCCESS, the operation has a request from now on. */
+/* If the call's code is MPI_SUCCESS, the operation has a request from now on. Of a persistent one
+ * the end must be reported by the caller: operation->asked. */
 void oriel_window_requested(struct oriel_operation *operation, int code);
+void oriel_window_request_end(struct oriel_window_request *asked);
+void oriel_window_request_release(const struct oriel_window_request *asked);
 
 #endif

@@ -190,6 +190,8 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
     const struct side *o = &op->origin, *r = &op->result, *t = &op->target;
     MPI_Request request = MPI_REQUEST_NULL;
     int code;
+    if (persistent_is_due(op->function, win))
+        return persistent_call(op, win);
     switch (op->function) {
     case FUZZ_Put: return FUZZ(Put, FROM, INTO, win);
     case FUZZ_Put_c: return FUZZ(Put_c, FROM_C, INTO_C, win);

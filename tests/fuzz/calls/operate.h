@@ -34,4 +34,10 @@ bool operation_gets(const struct operation *operation);
 bool operation_swaps(const struct operation *operation);
 bool operation_fetches_one(const struct operation *operation);
 
+/* --- persistent.c --- */
+
+/* Whether the next call of this function is replaced by the persistent operation; and that. */
+bool persistent_is_due(enum fuzz_function function, MPI_Win win);
+int persistent_call(const struct operation *op, MPI_Win win);
+
 #endif
