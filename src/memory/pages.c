@@ -146,8 +146,7 @@ bool oriel_pages_place(char *start, uint64_t len_bytes, struct oriel_pages_place
         memset(nodes, 0, sizeof nodes);
         nodes[placement.node / WORD_BITS] = 1UL << (placement.node % WORD_BITS);
     }
-    return syscall(SYS_mbind, start, len_bytes, mode, mode == MPOL_DEFAULT ? NULL : nodes, NODES,
-                   0) == 0;
+    return syscall(SYS_mbind, start, len_bytes, mode, nodes, NODES, 0) == 0;
 }
 
 bool oriel_pages_can_place(struct oriel_pages_placement placement)
