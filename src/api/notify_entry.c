@@ -4,7 +4,7 @@
  * before it are executed first; to another node the notification goes with the operation's last
  * message. */
 #include "api/api.h"
-#include "api/argument_checks.h"
+#include "api/notified.h"
 #include "api/put_get_fast.h"
 #include "internode/origin/origin_rma.h"
 #include "rma/deferred.h"
@@ -20,26 +20,22 @@ struct notified {
     int number;
 };
 
-/* After the checks of the operation. A target on another node checks the number itself. */
-static enum oriel_status begin_notified(struct oriel_window *window, const struct notified *given,
-                                        struct oriel_span *target)
+enum oriel_status oriel_notified_begin(const struct oriel_window *window, int number,
+                                       struct oriel_span *target)
 {
     enum oriel_status status = ORIEL_OK;
     if (!oriel_is_internode(window, target->rank))
-        status = oriel_notify_check(window, target->rank, given->number);
-    else if (given->number < 0 || given->number >= MPIX_NOTIFICATIONS_MOST)
-        status = oriel_fail(ORIEL_E_ARG, "notification number %d: numbers are from 0 to %d",
-                            given->number, MPIX_NOTIFICATIONS_MOST - 1);
-    if (status != ORIEL_OK)
-        return status;
-    target->notifies = (uint32_t)given->number + 1;
-    oriel_check_passed(window);
-    return ORIEL_OK;
+        status = oriel_notify_check(window, target->rank, number);
+    else if (number < 0 || number >= MPIX_NOTIFICATIONS_MOST)
+        status = oriel_fail(ORIEL_E_ARG, "notification number %d: numbers are from 0 to %d", number,
+                            MPIX_NOTIFICATIONS_MOST - 1);
+    if (status == ORIEL_OK)
+        target->notifies = (uint32_t)number + 1;
+    return status;
 }
 
-/* After the operation, which moved something or not. */
-static enum oriel_status end_notified(struct oriel_window *window, const struct oriel_span *target,
-                                      bool moves)
+enum oriel_status oriel_notified_end(struct oriel_window *window, const struct oriel_span *target,
+                                     bool moves)
 {
     const uint32_t number = target->notifies - 1;
     if (oriel_is_internode(window, target->rank))
@@ -52,6 +48,16 @@ static enum oriel_status end_notified(struct oriel_window *window, const struct 
     else
         oriel_notify_signal(oriel_notify_area(window, target->rank), number);
     return ORIEL_OK;
+}
+
+/* After the checks of the operation. */
+static enum oriel_status begin_notified(struct oriel_window *window, const struct notified *given,
+                                        struct oriel_span *target)
+{
+    const enum oriel_status status = oriel_notified_begin(window, given->number, target);
+    if (status == ORIEL_OK)
+        oriel_check_passed(window);
+    return status;
 }
 
 static enum oriel_status transfer_notified(struct oriel_window *window,
@@ -71,7 +77,7 @@ static enum oriel_status transfer_notified(struct oriel_window *window,
     const struct oriel_side *source = to_target ? &here : &target.side;
     return status != ORIEL_OK
                ? status
-               : end_notified(window, &target, source->count * source->type->size_bytes > 0);
+               : oriel_notified_end(window, &target, source->count * source->type->size_bytes > 0);
 }
 
 static enum oriel_status accumulate_notified(struct oriel_window *window,
@@ -233,8 +239,8 @@ int oriel_entry_Accumulate_notify(const void *origin_addr, MPI_Count origin_coun
 
 /* --- taking --- */
 
-static enum oriel_status check_taking(const struct oriel_window *window, int number,
-                                      MPI_Count count)
+enum oriel_status oriel_notified_check_taking(const struct oriel_window *window, int number,
+                                              MPI_Count count)
 {
     enum oriel_status status = oriel_notify_check(window, window->rank, number);
     if (status == ORIEL_OK && (count < 1 || count > INT_MAX))
@@ -248,7 +254,7 @@ int oriel_entry_Win_notify_wait(MPI_Win win, int number, MPI_Count count)
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
         return oriel_error_no_extension("MPIX_Win_notify_wait", win);
-    enum oriel_status status = check_taking(window, number, count);
+    enum oriel_status status = oriel_notified_check_taking(window, number, count);
     if (oriel_likely(status == ORIEL_OK))
         status = oriel_notify_wait(window, (uint32_t)number, (uint32_t)count);
     return oriel_error_raise(window, "MPIX_Win_notify_wait", status);
@@ -259,7 +265,7 @@ int oriel_entry_Win_notify_test(MPI_Win win, int number, MPI_Count count, int *f
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
         return oriel_error_no_extension("MPIX_Win_notify_test", win);
-    enum oriel_status status = check_taking(window, number, count);
+    enum oriel_status status = oriel_notified_check_taking(window, number, count);
     if (status == ORIEL_OK && flag == NULL)
         status = oriel_fail(ORIEL_E_ARG, "the flag argument is NULL");
     if (oriel_unlikely(status != ORIEL_OK))

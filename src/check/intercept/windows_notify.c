@@ -2,10 +2,13 @@
  * order to their target, and the calls that take notifications take it (notified.c). A rank that
  * waits for notifications needs any other rank of the window. */
 #include "check/intercept/operation_fields.h"
+#include "check/intercept/request_table.h"
 #include "check/intercept/wrap.h"
 #include "check/window/notified.h"
 
 #include "oriel/ext.h"
+
+#include <stdlib.h>
 
 /* Between the check of the operation and its call. */
 static void operation_notify(const struct oriel_operation *operation)
@@ -101,6 +104,61 @@ ORIEL_CHECK_WRAP_X(Win_notify_wait_any, (MPI_Win win, int n, const int numbers[]
     oriel_wait_done(waits);
     if (window != NULL && code == MPI_SUCCESS)
         oriel_notified_take(window, numbers[*index], 1);
+    oriel_check_leave();
+    return code;
+}
+
+/* --- requests that take --- */
+
+struct notify_request {
+    struct oriel_startable startable; /* first */
+    MPI_Win win;
+    int number;
+    MPI_Count count;
+};
+
+static void request_begin(struct oriel_startable *startable, const void *address, uint16_t call)
+{
+    (void)startable, (void)address, (void)call;
+}
+
+static int request_started(struct oriel_startable *startable, int code)
+{
+    (void)startable;
+    return code;
+}
+
+/* A cancelled request has taken nothing. */
+static void request_done(void *closure, const MPI_Status *status)
+{
+    const struct notify_request *own = closure;
+    struct oriel_checked *window = oriel_checked_find(own->win);
+    int cancelled = 0;
+    if (status != NULL && status != MPI_STATUS_IGNORE)
+        oriel_host()->Test_cancelled(status, &cancelled);
+    if (window != NULL && !cancelled)
+        oriel_notified_take(window, own->number, (uint64_t)own->count);
+}
+
+static void request_drop(struct oriel_startable *startable)
+{
+    free(startable);
+}
+
+static const struct oriel_request_kind request_kind = {.done = request_done};
+
+ORIEL_CHECK_WRAP_X(Win_notify_init,
+                   (MPI_Win win, int number, MPI_Count count, MPI_Request *request))
+{
+    if (!oriel_window_look())
+        return NEXT_X(Win_notify_init)(win, number, count, request);
+    const int code = NEXT_X(Win_notify_init)(win, number, count, request);
+    struct notify_request *own = code == MPI_SUCCESS ? calloc(1, sizeof *own) : NULL;
+    if (own != NULL) { /* else its completion gives no order */
+        *own = (struct notify_request){
+            {request_begin, request_started, &request_kind, request_drop}, win, number, count};
+        oriel_checked_request_add_persistent(*request, &own->startable);
+    }
     oriel_check_leave();
     return code;
 }

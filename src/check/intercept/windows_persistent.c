@@ -3,6 +3,7 @@
 #include "check/intercept/operation_fields.h"
 #include "check/intercept/request_table.h"
 #include "check/intercept/wrap.h"
+#include "check/window/notified.h"
 
 #include "oriel/ext.h"
 
@@ -20,6 +21,11 @@ struct persistent_operation {
 
 /* --- each start --- */
 
+static bool gives_order(const struct oriel_operation *started)
+{
+    return started->notifies && started->window != NULL && started->allowed;
+}
+
 static void operation_begin(struct oriel_startable *startable, const void *address, uint16_t call)
 {
     struct persistent_operation *persistent = (struct persistent_operation *)startable;
@@ -29,11 +35,16 @@ static void operation_begin(struct oriel_startable *startable, const void *addre
     started->call = (enum oriel_call)call;
     started->request = &persistent->unused;
     oriel_operation_check(started);
+    if (gives_order(started))
+        oriel_notified_give(started->window, started->target_rank, started->number);
 }
 
 static int operation_started(struct oriel_startable *startable, int code)
 {
-    return oriel_operation_finish(&((struct persistent_operation *)startable)->started, code);
+    struct oriel_operation *started = &((struct persistent_operation *)startable)->started;
+    if (gives_order(started) && code != MPI_SUCCESS)
+        oriel_notified_take_back(started->window, started->target_rank, started->number);
+    return oriel_operation_finish(started, code);
 }
 
 /* --- the end --- */
@@ -133,6 +144,10 @@ static int plan_keep(struct oriel_operation *planned, int code, const MPI_Reques
 INIT(Put_init, ORIEL_ACCESS_PUT,
      (ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Win win, MPI_Request *request),
      (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win, request), ORIGIN_FIELDS, TARGET_FIELDS)
+INIT(Put_notify_init, ORIEL_ACCESS_PUT,
+     (ORIGIN(const, MPI_Count), TARGET(MPI_Count), int number, MPI_Win win, MPI_Request *request),
+     (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, number, win, request), ORIGIN_FIELDS, TARGET_FIELDS,
+     .notifies = true, .number = number)
 INIT(Get_init, ORIEL_ACCESS_GET,
      (ORIGIN(, MPI_Count), TARGET(MPI_Count), MPI_Win win, MPI_Request *request),
      (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win, request), ORIGIN_FIELDS, TARGET_FIELDS)
