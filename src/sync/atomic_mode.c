@@ -73,7 +73,7 @@ _Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int
 {
     oriel_atomic_mode_claim();
     struct oriel_atomic_mode *slot = oriel_tls_cache.single;
-    if (slot == NULL)
+    if (slot == NULL || window->holding != NULL)
         return NULL;
     if (oriel_atomic_mode_announce(window, slot))
         return &slot->inside;
@@ -89,7 +89,7 @@ _Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int
 void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target)
 {
     struct oriel_control *control = oriel_window_control(window, target);
-    if (oriel_load_relaxed(&control->bulk) != 0 &&
+    if (window->holding == NULL && oriel_load_relaxed(&control->bulk) != 0 &&
         ++control->single_updates_in_a_row >= control->single_updates_to_leave_bulk) {
         oriel_store_release(&control->bulk, 0); /* C2 */
         oriel_delay();

@@ -41,6 +41,10 @@
  * done is unknown. A process that dies between B1 and the end of B3 holds the lock permanently, and
  * bulk stays 1: all later updates of that target find the death.
  *
+ * A process that has opened a memory handle of the target never announces an update by S1, and never
+ * begins bulk mode: it does not know the slots of the window's processes, nor these its. It updates
+ * all elements under the lock, with native kernels where there are any.
+ *
  * The seq_cst store S1 is a full fence and a third of the cost of a fetch_and_op. */
 #ifndef ORIEL_SYNC_ATOMIC_MODE_H
 #define ORIEL_SYNC_ATOMIC_MODE_H
