@@ -18,9 +18,9 @@ int oriel_entry_Win_memory_handle_create(MPI_Win win, MPI_Aint disp, MPI_Aint si
     struct oriel_memory_handle made;
     if (window == NULL)
         return oriel_error_no_extension("MPIX_Win_memory_handle_create", win);
-    enum oriel_status status =
-        handle != NULL ? oriel_memory_handle_make(window, disp, size, &made)
-                       : oriel_fail(ORIEL_E_ARG, "the handle argument is NULL");
+    enum oriel_status status = handle != NULL
+                                   ? oriel_memory_handle_make(window, disp, size, &made)
+                                   : oriel_fail(ORIEL_E_ARG, "the handle argument is NULL");
     if (status == ORIEL_OK) {
         memset(handle, 0, sizeof *handle);
         memcpy(handle, &made, sizeof made);

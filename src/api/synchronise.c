@@ -13,8 +13,9 @@ static enum oriel_status check_active_target(const struct oriel_window *window)
 {
     return oriel_likely(window->holding == NULL)
                ? ORIEL_OK
-               : oriel_fail(ORIEL_E_SYNC, "the window was opened from a memory handle, and has only "
-                                          "passive-target epochs");
+               : oriel_fail(ORIEL_E_SYNC,
+                            "the window was opened from a memory handle, and has only "
+                            "passive-target epochs");
 }
 
 int oriel_entry_Win_fence(int assert, MPI_Win win)

@@ -80,9 +80,9 @@ static struct oriel_handle_area *area_find_free(void)
 
 static enum oriel_status list_make(void)
 {
-    return list_offset != 0 ? ORIEL_OK
-                            : oriel_file_alloc(sizeof(struct oriel_handle_list), ORIEL_CACHE_LINE,
-                                               &list_offset);
+    return list_offset != 0
+               ? ORIEL_OK
+               : oriel_file_alloc(sizeof(struct oriel_handle_list), ORIEL_CACHE_LINE, &list_offset);
 }
 
 static enum oriel_status area_make(struct oriel_handle_area **out)
@@ -156,13 +156,12 @@ static enum oriel_status find_part(const struct oriel_window *window, int64_t di
         return oriel_fail(ORIEL_E_SIZE, "size %lld is negative", (long long)size_bytes);
     if (disp < 0 && !is_dynamic)
         return oriel_fail(ORIEL_E_DISP, "displacement %lld is negative", (long long)disp);
-    const bool fits =
-        is_dynamic ? size_bytes == 0 || oriel_region_lookup_hold(window, window->rank,
-                                                                 (uint64_t)disp,
-                                                                 (uint64_t)size_bytes)
-                   : !__builtin_mul_overflow(disp, own->disp_unit, &from) &&
-                         (uint64_t)from <= own->size_bytes &&
-                         (uint64_t)size_bytes <= own->size_bytes - (uint64_t)from;
+    const bool fits = is_dynamic ? size_bytes == 0 || oriel_region_lookup_hold(window, window->rank,
+                                                                               (uint64_t)disp,
+                                                                               (uint64_t)size_bytes)
+                                 : !__builtin_mul_overflow(disp, own->disp_unit, &from) &&
+                                       (uint64_t)from <= own->size_bytes &&
+                                       (uint64_t)size_bytes <= own->size_bytes - (uint64_t)from;
     if (!fits)
         return oriel_fail(ORIEL_E_RANGE,
                           "%lld bytes from displacement %lld exceed this rank's memory in the "
@@ -278,8 +277,7 @@ static enum oriel_status claim_withdrawal(const struct oriel_memory_handle *hand
                                           struct oriel_handle_area **out)
 {
     struct oriel_handle_area *area = first_area();
-    while (area != NULL &&
-           atomic_load_explicit(&area->key, memory_order_relaxed) != handle->key)
+    while (area != NULL && atomic_load_explicit(&area->key, memory_order_relaxed) != handle->key)
         area = area_at(area->next);
     if (area == NULL || (uint64_t)((char *)area - oriel_file_base()) != handle->area ||
         !oriel_identity_equal(&handle->owner, oriel_file_identity()) ||

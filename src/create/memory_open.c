@@ -76,8 +76,7 @@ static enum oriel_status owner_open(struct oriel_window *window,
                                     const struct oriel_memory_handle *handle)
 {
     const struct oriel_member owner = {handle->owner, handle->node};
-    enum oriel_status status =
-        oriel_group_acquire(&owner, sizeof owner, 1, 0, &window->group);
+    enum oriel_status status = oriel_group_acquire(&owner, sizeof owner, 1, 0, &window->group);
     const bool is_own = oriel_identity_equal(&handle->owner, oriel_file_identity());
     if (!is_own && (status == ORIEL_OK ? !oriel_peer_alive(window->group->peers[0])
                                        : !oriel_identity_alive(&handle->owner)))
@@ -124,8 +123,7 @@ static enum oriel_status files_open(struct oriel_window *window)
     window->memory_base_array[0] = memory->base;
     window->memory_bases = window->memory_base_array;
     holding->gate = &((struct oriel_common *)(leader->base + area->common_offset))->gate;
-    holding->members =
-        (const uint64_t *)(window->group->peers[0]->base + area->members_offset);
+    holding->members = (const uint64_t *)(window->group->peers[0]->base + area->members_offset);
     holding->member_count = area->member_count;
     window->common->targets[0] = area->target;
     return ORIEL_OK;

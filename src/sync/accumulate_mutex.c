@@ -58,7 +58,8 @@ static enum oriel_status lock_sleeping(struct oriel_window *window,
     struct oriel_watched watched = {.window = window, .win_rank = target};
     const struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_UPDATE};
     bool reported = false;
-    if (suspect == mutex && !holder_lives(window, target, oriel_load_relaxed(&mutex->word), &status))
+    if (suspect == mutex &&
+        !holder_lives(window, target, oriel_load_relaxed(&mutex->word), &status))
         return status;
     suspect = NULL;
     while (!try_lock(mutex, as | ASLEEP)) {

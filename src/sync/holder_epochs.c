@@ -73,16 +73,15 @@ enum oriel_status oriel_holder_enter(struct oriel_handle_area *area, struct orie
         if (entry_claim(&area->holders[i], own)) {
             *holder = &area->holders[i];
             uint32_t used = oriel_load_relaxed(&area->used);
-            while (used <= i &&
-                   !atomic_compare_exchange_weak_explicit(&area->used, &used, i + 1,
-                                                          memory_order_seq_cst,
-                                                          memory_order_relaxed))
+            while (used <= i && !atomic_compare_exchange_weak_explicit(&area->used, &used, i + 1,
+                                                                       memory_order_seq_cst,
+                                                                       memory_order_relaxed))
                 continue;
         }
     oriel_delay();
-    return *holder != NULL ? ORIEL_OK
-                           : oriel_fail(ORIEL_E_NO_MEM, "the handle is open %d times",
-                                        ORIEL_HOLDERS_MOST);
+    return *holder != NULL
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_NO_MEM, "the handle is open %d times", ORIEL_HOLDERS_MOST);
 }
 
 void oriel_holder_leave(struct oriel_holder *holder)
@@ -106,8 +105,7 @@ bool oriel_handle_is_unused(struct oriel_handle_area *area)
 static bool is_in_the_way(const struct oriel_holder *entry, bool waiting_too)
 {
     uint32_t state = atomic_load_explicit(&entry->state, memory_order_seq_cst);
-    return state >= ORIEL_ACCESS_STATE_SHARED ||
-           (waiting_too && state != ORIEL_ACCESS_STATE_NONE);
+    return state >= ORIEL_ACCESS_STATE_SHARED || (waiting_too && state != ORIEL_ACCESS_STATE_NONE);
 }
 
 /* W2's search. alive_only: asks the kernel, too. */
@@ -146,8 +144,8 @@ void oriel_handle_withdraw(struct oriel_handle_area *area, bool waiting_too)
         oriel_delay();
         if (!any_epoch(area, waiting_too, false))
             return;
-        status = oriel_wait(&area->left.value, &area->left.sleepers, ORIEL_WAIT_NOT_EQUAL, left,
-                            &watch);
+        status =
+            oriel_wait(&area->left.value, &area->left.sleepers, ORIEL_WAIT_NOT_EQUAL, left, &watch);
     }
 }
 
@@ -211,8 +209,7 @@ static enum oriel_status lock_acquire(struct oriel_window *window, enum oriel_ac
     const bool exclusive = state == ORIEL_ACCESS_STATE_EXCLUSIVE;
     if (state == ORIEL_ACCESS_STATE_NOCHECK)
         return ORIEL_OK;
-    enum oriel_status status =
-        exclusive ? oriel_gate_enter_writer(gate, false, &watch) : ORIEL_OK;
+    enum oriel_status status = exclusive ? oriel_gate_enter_writer(gate, false, &watch) : ORIEL_OK;
     if (status != ORIEL_OK)
         return status;
     status = oriel_ticket_lock(lock, exclusive, &watch);
@@ -235,13 +232,14 @@ static void lock_release(struct oriel_window *window, enum oriel_access_state st
 static enum oriel_status epoch_begin(struct oriel_window *window, enum oriel_access_state state)
 {
     const struct oriel_holding *holding = window->holding;
-    entry_set(holding, ORIEL_ACCESS_STATE_WAITING);                                  /* H1 */
-    enum oriel_status status = oriel_handle_is_valid(holding->area, holding->key) ? /* H2 */
+    entry_set(holding, ORIEL_ACCESS_STATE_WAITING); /* H1 */
+    enum oriel_status status = oriel_handle_is_valid(holding->area, holding->key)
+                                   ? /* H2 */
                                    lock_acquire(window, state)
-                                                                                  : withdrawn_error();
+                                   : withdrawn_error();
     if (status == ORIEL_OK) {
         oriel_delay();
-        entry_set(holding, state);                               /* H4 */
+        entry_set(holding, state);                              /* H4 */
         if (oriel_handle_is_valid(holding->area, holding->key)) /* H5 */
             return ORIEL_OK;
         lock_release(window, state);
@@ -289,8 +287,7 @@ enum oriel_status oriel_holder_lock(struct oriel_window *window, enum oriel_acce
     if (status != ORIEL_OK)
         return status;
     status = epoch_begin(window, state);
-    access_set(window,
-               status == ORIEL_OK ? ORIEL_ACCESS_STATE_SHARED : ORIEL_ACCESS_STATE_ABSENT);
+    access_set(window, status == ORIEL_OK ? ORIEL_ACCESS_STATE_SHARED : ORIEL_ACCESS_STATE_ABSENT);
     return status;
 }
 
@@ -309,8 +306,7 @@ enum oriel_status oriel_holder_lock_all(struct oriel_window *window, bool truste
     enum oriel_status status = lock_begin(window);
     if (status != ORIEL_OK)
         return status;
-    status = epoch_begin(window,
-                         trusted ? ORIEL_ACCESS_STATE_NOCHECK : ORIEL_ACCESS_STATE_SHARED);
+    status = epoch_begin(window, trusted ? ORIEL_ACCESS_STATE_NOCHECK : ORIEL_ACCESS_STATE_SHARED);
     if (status == ORIEL_OK)
         atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
     else

@@ -18,10 +18,10 @@ static struct oriel_handle_area *first_area(const struct oriel_window *window, i
         return NULL;
     uint64_t list = atomic_load_explicit(&oriel_window_control(window, target)->handles_offset,
                                          memory_order_acquire);
-    uint64_t first = list == 0 ? 0
-                               : atomic_load_explicit(
-                                     &((struct oriel_handle_list *)(base + list))->first,
-                                     memory_order_acquire);
+    uint64_t first = list == 0
+                         ? 0
+                         : atomic_load_explicit(&((struct oriel_handle_list *)(base + list))->first,
+                                                memory_order_acquire);
     return first == 0 ? NULL : (struct oriel_handle_area *)(base + first);
 }
 

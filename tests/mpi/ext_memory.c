@@ -347,8 +347,7 @@ static void a_withdrawal_waits_for_epochs(enum window_kind kind)
             CHECK_OK(MPIX_Win_memory_handle_free(&own));
         barrier(MPI_COMM_WORLD);
         CHECK_CLASS(MPI_ERR_RMA_ATTACH, MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
-        CHECK_CLASS(MPI_ERR_RMA_SYNC,
-                    MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win));
+        CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win));
         return_errors();
         MPI_Win again;
         CHECK_CLASS(MPI_ERR_RMA_ATTACH, MPIX_Win_memory_open(&theirs, MPI_INFO_NULL, &again));

@@ -51,8 +51,8 @@ static struct oriel_window *holder_window(struct oriel_window *window,
     struct oriel_holding *holding = calloc(1, sizeof *holding);
     struct oriel_common *common = calloc(1, oriel_common_bytes(1) + 64);
     team_expect(opened != NULL && holding != NULL && common != NULL);
-    team_expect(oriel_group_acquire(team->members, sizeof team->members[0], 1, 0,
-                                    &opened->group) == ORIEL_OK);
+    team_expect(oriel_group_acquire(team->members, sizeof team->members[0], 1, 0, &opened->group) ==
+                ORIEL_OK);
     team_expect(oriel_holder_enter(area, &holding->entry) == ORIEL_OK);
     common->targets[0] = window->targets[OWNER];
     common->bulk_targets = 1;

@@ -255,8 +255,7 @@ LOCKS = [
      "accumulate_mutex", "mutex_m3_wakes_a_sleeper", "M3 wakes"),
     ("sync/accumulate_mutex.c", [("while (!try_lock(mutex, as | ASLEEP)) {", "while (!try_lock(mutex, as)) {")],
      "accumulate_mutex", "mutex_woken_holder_wakes_the_next", "a woken holder wakes the next one"),
-    ("sync/accumulate_mutex.c", [("*status = watched.win_rank < 0 ? ORIEL_OK : oriel_liveness_rank(&watched);",
-                       "*status = watched.win_rank < window->n ? ORIEL_OK : oriel_liveness_rank(&watched);")],
+    ("sync/accumulate_mutex.c", [("*status = name == 0 ? ORIEL_OK :", "*status = name <= (uint32_t)window->n ? ORIEL_OK :")],
      "deaths", "killed_mutex_holder_is_reported", "the word's holder is watched"),
 
     ("sync/atomic_mode.h", [("    atomic_store_explicit(&slot->inside, 1, memory_order_seq_cst); /* S1 */\n", "")],
@@ -288,4 +287,33 @@ LOCKS = [
     ("sync/atomic_mode.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_atomic_mode *)slot - first)), "
                          "memory_order_release);\n", "    (void)slot;\n    (void)first;\n")],
      "atomic_mode", "singles_of_more_threads_than_slots_acquire_the_lock", "a thread that ends releases its slot"),
+
+    ("sync/holder_epochs.c", [("        if (oriel_handle_is_valid(holding->area, holding->key)) /* H5 */\n            return ORIEL_OK;\n",
+                               "        if (holding->key != 0)\n            return ORIEL_OK;\n")],
+     "holder_epochs", "withdrawal_p1_waits_for_epochs", "H5: a holder that has its lock checks again"),
+    ("sync/holder_epochs.c", [("    atomic_store_explicit(&holding->entry->state, state, memory_order_seq_cst);\n    oriel_delay();\n",
+                               "    oriel_delay();\n"
+                               "    if (state != ORIEL_ACCESS_STATE_WAITING)\n"
+                               "        atomic_store_explicit(&holding->entry->state, state, memory_order_seq_cst);\n")],
+     "holder_epochs", "the_end_p2_waits_for_lock_calls", "H1: a holder that waits for its lock says so"),
+    ("sync/holder_epochs.c", [("oriel_handle_is_valid(holding->area, holding->key) ? /* H2 */", "holding->key != 0 ?")],
+     "holder_epochs", "the_end_p2_waits_for_lock_calls", "H2: a withdrawn handle's lock is not touched"),
+    ("sync/holder_epochs.c", [("        oriel_event_signal(&holding->area->left);\n", "        (void)0;\n")],
+     "holder_epochs", "withdrawal_p3_is_woken", "H6: the end of an epoch wakes the owner"),
+    ("sync/holder_epochs.c", [("    return state >= ORIEL_ACCESS_STATE_SHARED ||\n", "    return state == ORIEL_ACCESS_STATE_EXCLUSIVE ||\n")],
+     "holder_epochs", "withdrawal_p1_waits_for_epochs", "W2: shared epochs count"),
+    ("sync/holder_epochs.c", [("           (waiting_too && state != ORIEL_ACCESS_STATE_NONE);", "           (waiting_too && state > ORIEL_ACCESS_STATE_WAITING);")],
+     "holder_epochs", "the_end_p2_waits_for_lock_calls", "W2: waiting lock calls count when the window ends"),
+    ("sync/holder_epochs.c", [("return any_epoch(wanted->area, wanted->waiting_too, true) ?", "return any_epoch(wanted->area, wanted->waiting_too, false) ?")],
+     "holder_epochs", "a_holder_that_dies_is_reported", "W2 does not wait for the dead"),
+    ("sync/holder_epochs.c", [("        if (process != 0 && oriel_identity_word_alive(process))\n            return false;\n", "        (void)process;\n")],
+     "holder_epochs", "areas_are_reused_without_entries", "R: an area with entries is not used again"),
+    ("window/holders.c", [("            if (entry_blocks(entry, no_readers) && process != 0 &&", "            if (false && entry_blocks(entry, no_readers) && process != 0 &&")],
+     "holder_epochs", "a_holder_that_dies_is_reported", "dead holders in the queue are found"),
+    ("sync/holder_epochs.c", [("    enum oriel_status status = oriel_holding_check_members(window->holding, -1);", "    enum oriel_status status = ORIEL_OK;")],
+     "holder_epochs", "a_rank_that_dies_is_reported_to_holders", "a holder asks for the ranks of the owner's window"),
+    ("sync/holder_epochs.c", [("    if (!oriel_peer_alive(owner))\n", "    if (false)\n"),
+                              ("    enum oriel_status status = oriel_holding_check_members(window->holding, -1);",
+                               "    enum oriel_status status = oriel_holding_check_members(window->holding, 1);")],
+     "holder_epochs", "an_owner_that_dies_is_reported", "a holder asks for the owner"),
 ]

@@ -206,7 +206,8 @@ enum oriel_status oriel_liveness_lock(void *context)
         status = check_rank_serves(window, watched->win_rank);
     if (status == ORIEL_OK)
         status = watch_blockers(watched, is_queued_for);
-    return status == ORIEL_OK ? oriel_holders_check_queue(window, watched->win_rank, false) : status;
+    return status == ORIEL_OK ? oriel_holders_check_queue(window, watched->win_rank, false)
+                              : status;
 }
 
 enum oriel_status oriel_liveness_lock_all_holders(void *context)
