@@ -17,13 +17,21 @@ static inline bool oriel_check_is_own(const void *address)
 }
 
 /* Opens the definition of both names of an MPI function; NEXT(name) in it is the next one. */
-#define ORIEL_CHECK_WRAP(name, parameters)                                                         \
-    ORIEL_CHECK_EXPORT int PMPI_##name parameters;                                                 \
-    ORIEL_CHECK_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));      \
+#define ORIEL_CHECK_WRAP(name, parameters) ORIEL_CHECK_WRAP_PREFIXED(MPI_, name, parameters)
+#define ORIEL_CHECK_WRAP_PREFIXED(prefix, name, parameters)                                        \
+    ORIEL_CHECK_EXPORT int P##prefix##name parameters;                                             \
+    ORIEL_CHECK_EXPORT int prefix##name parameters                                                 \
+        __attribute__((weak, alias("P" #prefix #name)));                                           \
     static _Atomic(void *) next_##name;                                                            \
-    int PMPI_##name parameters
+    int P##prefix##name parameters
 
 #define NEXT(name) ((__typeof__(&PMPI_##name))oriel_host_symbol_kept(&next_##name, "PMPI_" #name))
+
+/* The same for an extension of Oriel (include/oriel/ext.h). */
+#define ORIEL_CHECK_WRAP_EXTENSION(name, parameters)                                               \
+    ORIEL_CHECK_WRAP_PREFIXED(MPIX_, name, parameters)
+#define NEXT_EXTENSION(name)                                                                       \
+    ((__typeof__(&PMPIX_##name))oriel_host_symbol_kept(&next_##name, "PMPIX_" #name))
 
 static inline int oriel_check_back(int code)
 {
