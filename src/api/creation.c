@@ -161,7 +161,7 @@ static int free_after_death(MPI_Win *win, struct oriel_window *window, int32_t d
     return code;
 }
 
-/* A window that was opened from a memory handle: nobody else knows it. */
+/* A window that was opened from a memory handle: no other process takes part. */
 static int free_opened(MPI_Win *win, struct oriel_window *window)
 {
     bool gone;

@@ -97,9 +97,9 @@ void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
 
 void oriel_window_abandon_local(struct oriel_window *window, int32_t dead)
 {
-    oriel_memory_handles_withdraw(window);
     oriel_am_dispatch_record_death(window, dead);
     oriel_store_release(&window->control->abandoned, (uint32_t)dead + 1);
+    oriel_memory_handles_withdraw(window); /* holders that wait find abandoned */
     oriel_node_map_close(window);
     window->abandoned = true;
     window->control_offset = window->common_offset = -1;

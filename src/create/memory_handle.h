@@ -3,7 +3,7 @@
 #ifndef ORIEL_CREATE_MEMORY_HANDLE_H
 #define ORIEL_CREATE_MEMORY_HANDLE_H
 
-#include "window/memory_handle.h"
+#include "window/holders.h"
 
 #include <mpi.h>
 
@@ -40,7 +40,7 @@ bool oriel_memory_handle_is_valid(const struct oriel_memory_handle *handle);
 enum oriel_status oriel_memory_open(const struct oriel_memory_handle *handle, MPI_Info info,
                                     struct oriel_window **out);
 
-/* Frees such a window, with its carrier. *gone: the window no longer exists, whatever the status. */
+/* Frees such a window, with its carrier. *gone: the window is gone, whatever the status. */
 enum oriel_status oriel_memory_close(struct oriel_window *window, bool *gone);
 
 #endif

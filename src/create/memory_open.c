@@ -164,7 +164,7 @@ static void describe(struct oriel_window *window)
     oriel_deferred_make(window);
 }
 
-/* Words that other processes read, but that nobody needs of this window. */
+/* Words that other processes read, but that no process needs of this window. */
 static enum oriel_status control_make(struct oriel_window *window)
 {
     uint64_t offset;

@@ -6,7 +6,7 @@
  *     +--------+----------------+             M3: word -> 0 (release); wakes one if asleep was set
  *
  * A process that has opened a memory handle of the target has a name in the place of win_rank + 1
- * (window/memory_handle.h).
+ * (window/holders.h).
  *
  * A waiter that wakes acquires the lock with asleep set, since others may still sleep: at worst one
  * needless wake follows.

@@ -41,8 +41,8 @@
  * done is unknown. A process that dies between B1 and the end of B3 holds the lock permanently, and
  * bulk stays 1: all later updates of that target find the death.
  *
- * A process that has opened a memory handle of the target never announces an update by S1, and never
- * begins bulk mode: it does not know the slots of the window's processes, nor these its. It updates
+ * A process that has opened a memory handle of the target (window/holders.h) does neither S1 nor
+ * B1: it does not know the slots of the window's processes, nor do they know its slots. It updates
  * all elements under the lock, with native kernels where there are any.
  *
  * The seq_cst store S1 is a full fence and a third of the cost of a fetch_and_op. */

@@ -22,21 +22,22 @@
  *
  *   P1: no epoch is open after W2. In the one order of seq_cst operations, H5 precedes W1, and so
  *       H4 precedes W2, which waits for that entry; or H5 follows W1 and loads 1.
- *   P2: nobody touches the window's words after W2 for WAITING: the same for H1, H2 and H3.
+ *   P2: no holder touches the window's words after W2 for WAITING: the same for H1, H2 and H3.
  *   P3: W2 does not sleep for ever. If it finds an epoch open, H6's store follows that load, and so
  *       H6's load follows W1. It finds 1, and changes left after W2 has loaded it.
  *   P4: H6 is a release, and W2 acquires: what the epoch has stored is visible to the owner.
  *
  * Entries. A process enters: process = itself, by compare-and-swap from 0 (seq_cst); raises used;
  * then finds its key, and withdrawn at 0, or leaves again. The owner uses an area again if it is
- * withdrawn, its key is 0 (seq_cst), and all used entries are free or of dead processes. As in P1,
- * either the process does not find its key, or the owner sees the entry.
+ * withdrawn, its key is 0 (seq_cst), and all used entries are free or of dead processes. While the
+ * window exists, these must have died outside an epoch. As in P1, either the process does not find
+ * its key, or the owner sees the entry.
  *
  * Death. W2 asks every 100 ms whether the holders that it waits for are alive, and ignores dead
- * ones. The entry of a process that died in an epoch keeps its state: the lock is lost, as that of a
- * dead rank, and those who wait for it find the entry (window/holders.c). A holder that waits asks
- * for the owner, for other holders, and for all processes of the owner's window on the node. It
- * does not see their access words, so it also fails for a dead rank that had no lock. */
+ * ones. The entry of a process that died in an epoch keeps its state. Its lock is lost, as that of
+ * a dead rank, and processes that wait for the lock find the entry (window/holders.c). A holder
+ * that waits checks the owner, other holders, and all processes of the owner's window on the node.
+ * It does not see their access words, so it also fails for a dead rank that had no lock. */
 #include "sync/holder_epochs.h"
 
 #include "base/delay.h"
@@ -92,9 +93,14 @@ void oriel_holder_leave(struct oriel_holder *holder)
 bool oriel_handle_is_unused(struct oriel_handle_area *area)
 {
     const uint32_t used = atomic_load_explicit(&area->used, memory_order_seq_cst);
+    const bool has_window = atomic_load_explicit(&area->control_offset, memory_order_relaxed) != 0;
     for (uint32_t i = 0; i < used; i++) {
-        uint64_t process = atomic_load_explicit(&area->holders[i].process, memory_order_seq_cst);
-        if (process != 0 && oriel_identity_word_alive(process))
+        const struct oriel_holder *entry = &area->holders[i];
+        uint64_t process = atomic_load_explicit(&entry->process, memory_order_seq_cst);
+        if (process == 0)
+            continue;
+        if (oriel_identity_word_alive(process) ||
+            (oriel_load_acquire(&entry->state) != ORIEL_ACCESS_STATE_NONE && has_window))
             return false;
     }
     return true;
@@ -232,11 +238,9 @@ static void lock_release(struct oriel_window *window, enum oriel_access_state st
 static enum oriel_status epoch_begin(struct oriel_window *window, enum oriel_access_state state)
 {
     const struct oriel_holding *holding = window->holding;
-    entry_set(holding, ORIEL_ACCESS_STATE_WAITING); /* H1 */
-    enum oriel_status status = oriel_handle_is_valid(holding->area, holding->key)
-                                   ? /* H2 */
-                                   lock_acquire(window, state)
-                                   : withdrawn_error();
+    entry_set(holding, ORIEL_ACCESS_STATE_WAITING);                           /* H1 */
+    const bool is_valid = oriel_handle_is_valid(holding->area, holding->key); /* H2 */
+    enum oriel_status status = is_valid ? lock_acquire(window, state) : withdrawn_error();
     if (status == ORIEL_OK) {
         oriel_delay();
         entry_set(holding, state);                              /* H4 */

@@ -3,7 +3,7 @@
 #ifndef ORIEL_SYNC_HOLDER_EPOCHS_H
 #define ORIEL_SYNC_HOLDER_EPOCHS_H
 
-#include "window/memory_handle.h"
+#include "window/holders.h"
 
 /* --- the holder: the functions of sync/sync.h for windows that oriel_window_is_opened --- */
 
@@ -36,7 +36,8 @@ void oriel_handle_withdraw(struct oriel_handle_area *area, bool waiting_too);
 /* Whether this process has itself an epoch open on the handle. */
 bool oriel_handle_has_own_epoch(struct oriel_handle_area *area);
 
-/* R: whether no living process has an entry. Then the area may be used for another handle. */
+/* R: whether no living process has an entry, and no dead one has kept a lock. Then the area may be
+ * used for another handle. */
 bool oriel_handle_is_unused(struct oriel_handle_area *area);
 
 /* --- both --- */

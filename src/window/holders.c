@@ -1,7 +1,7 @@
 /* Whether holders of memory handles are alive, for processes that wait for them. A holder sets its
  * entry's state before it can block another process, and clears it after it can no longer do so, as
  * ranks do with their access words (sync/lock.c). */
-#include "window/memory_handle.h"
+#include "window/holders.h"
 
 static enum oriel_status holder_died(uint64_t process)
 {

@@ -89,7 +89,7 @@ struct oriel_window {
     struct oriel_region_arrays *region_arrays;
     /* NULL: this rank has no counters of notifications (sync/notify.h) */
     struct oriel_notifications *notifications;
-    /* NULL: the window was not opened from a memory handle (window/memory_handle.h) */
+    /* NULL: the window was not opened from a memory handle (window/holders.h) */
     struct oriel_holding *holding;
     /* of this rank's memory handles; NULL: none so far (create/memory_handle.c) */
     struct oriel_window_handles *handles;

@@ -1,5 +1,5 @@
-/* Memory handles: a process that opens one reaches that part of its owner's memory and no other, in
- * epochs that exclude those of the owner's window; a withdrawal ends that; errors change nothing. */
+/* Memory handles: a process that opens one reaches that part of its owner's memory and no other. Its
+ * epochs exclude those of the owner's window, and a withdrawal ends them. Errors change nothing. */
 #include "errors.h"
 #include "oriel/ext.h"
 
@@ -192,7 +192,7 @@ static void accumulates_are_atomic_with_the_windows(enum window_kind kind)
     if (lacks_extensions())
         return;
     struct window window = window_make(kind, 8 * ELEMENTS, 8, MPI_COMM_WORLD);
-    int64_t *words = (int64_t *)window.base, ones[ELEMENTS], one = 1, result;
+    int64_t *words = (int64_t *)window.base, ones[ELEMENTS], one = 1, results[ELEMENTS];
     int rounds = scaled_rounds(400), target = right_of(world_rank);
     memset(words, 0, 8 * ELEMENTS);
     for (int i = 0; i < ELEMENTS; i++)
@@ -210,12 +210,13 @@ static void accumulates_are_atomic_with_the_windows(enum window_kind kind)
         for (int half = 0; half < 4; half++) {
             MPI_Win to = half % 2 ? win : window.win;
             int rank = half == 2 ? world_rank : half % 2 && opens ? 0 : target;
+            CHECK_OK(MPI_Win_flush_local(rank, to));
             if (random_below(&random, 3) == 0)
                 MPI_Accumulate(ones, ELEMENTS, MPI_INT64_T, rank, 0, ELEMENTS, MPI_INT64_T, MPI_SUM,
                                to);
             else
                 for (int k = 0; k < ELEMENTS; k++)
-                    MPI_Fetch_and_op(&one, &result, MPI_INT64_T, rank, k, MPI_SUM, to);
+                    MPI_Fetch_and_op(&one, &results[k], MPI_INT64_T, rank, k, MPI_SUM, to);
         }
     if (opens)
         CHECK_OK(MPI_Win_unlock(0, win));

@@ -1,7 +1,7 @@
 /* src/sync/holder_epochs.c: no epoch on a memory handle is open when its withdrawal returns, and no
- * holder touches the window's words when the window ends; an area is not used again while a process
- * has an entry; nobody waits for the dead. Rank 0 owns the memory, the others open its handle, and
- * have the owner's window besides. */
+ * holder touches the window's words when the window ends. An area is not used again while a process
+ * has an entry, and no process waits for the dead. Rank 0 owns the memory. The others open its
+ * handle, and have the owner's window besides. */
 #include "make_window.h"
 #include "sync/accumulate_mutex.h"
 #include "sync/holder_epochs.h"
@@ -249,11 +249,7 @@ static void reuse(struct oriel_window *window)
             atomic_store(&area->withdrawn, 1);
             atomic_store(&area->key, 0);
             oriel_delay();
-            if (oriel_handle_is_unused(area))
-                key++;
-            oriel_delay();
-            if (oriel_handle_is_unused(area) || key == 1)
-                continue;
+            key += oriel_handle_is_unused(area); /* else the same handle again */
             handle_renew(area, key);
             continue;
         }
@@ -314,7 +310,10 @@ static void exclusive_holder(struct oriel_window *window)
         expect_dead(oriel_accumulate_mutex_lock(window, OWNER), "memory handle");
         team_flag_await(READY, 2);
         oriel_handle_withdraw(area, true);
-        team_expect(oriel_handle_is_unused(area)); /* the dead one's entry does not count */
+        /* the dead one has the lock as long as there is a window */
+        team_expect(!oriel_handle_is_unused(area));
+        atomic_store(&area->control_offset, 0);
+        team_expect(oriel_handle_is_unused(area));
     } else {
         expect_dead(oriel_accumulate_mutex_lock(opened, 0), "memory handle");
         expect_dead(oriel_lock(opened, 0, true), "memory handle");

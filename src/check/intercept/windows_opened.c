@@ -1,6 +1,5 @@
-/* Windows that were opened from a memory handle. Their epochs and accesses are not checked: no other
- * member of the window that has the memory takes part, so there is no order to derive. The summary
- * names them. */
+/* Windows that were opened from a memory handle. Their epochs and accesses are not checked, since
+ * no rank of the window that has the memory takes part. The summary names them. */
 #include "check/intercept/wrap.h"
 #include "check/report/finding.h"
 

@@ -6,7 +6,7 @@
 
 #include "internode/origin/origin_peers.h"
 #include "internode/origin/origin_sync.h"
-#include "window/memory_handle.h"
+#include "window/holders.h"
 
 #include <stdio.h>
 

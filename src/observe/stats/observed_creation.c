@@ -70,9 +70,8 @@ static int observe_Win_memory_open(const MPIX_Memory_handle *handle, MPI_Info in
         return code;
     const struct oriel_window *window = oriel_handle_find(*win);
     struct oriel_observed_creation creation = {
-        ORIEL_FLAVOUR_CREATE,         window->targets[0].size_bytes,
-        window->targets[0].disp_unit, oriel_host_singleton(),
-        __builtin_return_address(0),  0};
+        ORIEL_FLAVOUR_CREATE,   window->targets[0].size_bytes, window->targets[0].disp_unit,
+        oriel_host_singleton(), __builtin_return_address(0),   0};
     return creation_end(&making, &creation, code, win);
 }
 

@@ -5,9 +5,9 @@
  * owner's window. sync/holder_epochs.c has the argument.
  *
  * Areas are never freed: a holder may look at one at any time. An area is reused for another handle
- * when its handle is withdrawn and no living process has an entry in it. */
-#ifndef ORIEL_WINDOW_MEMORY_HANDLE_H
-#define ORIEL_WINDOW_MEMORY_HANDLE_H
+ * when its handle is withdrawn and no entry in it is needed. */
+#ifndef ORIEL_WINDOW_HOLDERS_H
+#define ORIEL_WINDOW_HOLDERS_H
 
 #include "window/window.h"
 
