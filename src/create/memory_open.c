@@ -178,7 +178,11 @@ static enum oriel_status control_make(struct oriel_window *window)
 static enum oriel_status carrier_make(struct oriel_window *window)
 {
     struct oriel_window_host *host = window->host;
-    /* the communicator exists, or MPI_COMM_WORLD does: else there is none to make it from */
+    if (oriel_host_singleton() == MPI_COMM_NULL && !oriel_host_has_world())
+        return oriel_fail(
+            ORIEL_E_UNSUPPORTED,
+            "without MPI_COMM_WORLD this process must create a window before it opens "
+            "a handle");
     enum oriel_status status =
         oriel_host_carrier(MPI_COMM_NULL, oriel_handle_count(), &host->handle);
     if (status != ORIEL_OK)

@@ -50,10 +50,27 @@ static void node_paths_append(struct oriel_path_info *paths, const struct oriel_
     }
 }
 
+/* This process's paths to the part that it has opened (memory_open.c). */
+static unsigned opened_paths(const struct oriel_window *window)
+{
+    const struct oriel_target *target = &window->targets[0];
+    const bool is_promoted = oriel_load_relaxed(&oriel_window_control(window, 0)->promoted) != 0;
+    const unsigned by_cpu = is_promoted ? ORIEL_PATH_PROMOTED : ORIEL_PATH_DIRECT;
+    if (target->size_bytes == 0)
+        return 0;
+    if (target->placement == ORIEL_PLACEMENT_DIRECT)
+        return by_cpu;
+    return target->placement == ORIEL_PLACEMENT_COPY ? ORIEL_PATH_COPY : by_cpu | ORIEL_PATH_COPY;
+}
+
 struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
 {
     struct oriel_path_info paths = {.names = "", .reason = ""};
-    char no_promotion[240];
+    char no_promotion[240] = "";
+    if (window->holding != NULL) {
+        node_paths_append(&paths, window, opened_paths(window), no_promotion);
+        return paths;
+    }
     if (window->n == 1)
         return paths; /* there are no other ranks */
     unsigned path_bits = local_paths(window, no_promotion, sizeof no_promotion);

@@ -1,4 +1,4 @@
-/* Memory handles: a process that opens one reaches that part of its owner's memory and no other. Its
+/* Memory handles: a process that opens one reaches that part of its owner's memory, no other. Its
  * epochs exclude those of the owner's window, and a withdrawal ends them. Errors change nothing. */
 #include "errors.h"
 #include "oriel/ext.h"
@@ -466,6 +466,8 @@ static void an_opened_window_checks_its_calls(enum window_kind kind)
     MPIX_Memory_handle theirs = handle_pass(&own);
     MPI_Win win = handle_open(&theirs);
     MPI_Group group;
+    MPI_Info info;
+    char path[MPI_MAX_INFO_VAL + 1] = "";
     int size = 0, flag = 0;
     MPI_Aint *bytes;
     int *unit;
@@ -474,6 +476,10 @@ static void an_opened_window_checks_its_calls(enum window_kind kind)
     CHECK_EQUAL(*bytes, 64);
     CHECK_OK(MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, &unit, &flag));
     CHECK_EQUAL(*unit, 8);
+    CHECK_OK(MPI_Win_get_info(win, &info));
+    MPI_Info_get(info, "oriel_memory", MPI_MAX_INFO_VAL, path, &flag);
+    CHECK(flag && (kind == KIND_HEAP) == (strcmp(path, "direct") != 0), "oriel_memory is %s", path);
+    MPI_Info_free(&info);
     CHECK_OK(MPI_Win_get_group(win, &group));
     MPI_Group_size(group, &size);
     CHECK_EQUAL(size, 1);
