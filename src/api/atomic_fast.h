@@ -84,8 +84,7 @@ static inline bool oriel_element_bulk(const void *origin_addr, int count, int ta
 {
     uint64_t len_bytes;
     const int64_t extent_bytes = (int64_t)oriel_tls_cache.element_mask + 1;
-    const struct oriel_window *window = oriel_tls_cache.window;
-    return count >= ORIEL_BULK_ELEMENTS && origin_addr != NULL && window->holding == NULL &&
+    return count >= ORIEL_BULK_ELEMENTS && origin_addr != NULL &&
            oriel_fast_range(target_rank, target_disp, 0, count, &extent_bytes, there, &len_bytes) &&
            len_bytes <= ORIEL_BULK_BYTES && ((uintptr_t)*there & oriel_tls_cache.element_mask) == 0;
 }

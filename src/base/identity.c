@@ -43,18 +43,14 @@ static bool read_start_time(int32_t pid, uint64_t *out)
     return true;
 }
 
-uint64_t oriel_identity_word(const struct oriel_identity *identity)
-{
-    return identity->start_time << PID_BITS | (uint64_t)identity->pid;
-}
-
 bool oriel_identity_make(struct oriel_identity *out)
 {
     *out = (struct oriel_identity){.pid = (int32_t)getpid(), .memory_fd = -1};
     if (getrandom(out->id, sizeof out->id, 0) != (ssize_t)sizeof out->id ||
         !read_start_time(out->pid, &out->start_time))
         return false;
-    atomic_store_explicit(&own_word, oriel_identity_word(out), memory_order_relaxed);
+    atomic_store_explicit(&own_word, out->start_time << PID_BITS | (uint64_t)out->pid,
+                          memory_order_relaxed);
     return true;
 }
 

@@ -30,9 +30,6 @@ static inline bool oriel_identity_equal(const struct oriel_identity *a,
  * cannot be determined. */
 uint64_t oriel_identity_own_word(void);
 
-/* The same word for any process. */
-uint64_t oriel_identity_word(const struct oriel_identity *identity);
-
 /* The process that the word identifies. */
 int32_t oriel_identity_word_pid(uint64_t word);
 bool oriel_identity_word_alive(uint64_t word);

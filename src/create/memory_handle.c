@@ -23,7 +23,7 @@ enum { HANDLE_VERSION = 1 };
 
 /* Of a window that has, or had, handles. */
 struct oriel_window_handles {
-    uint64_t members_offset; /* the identity words of its processes on this node, by win_rank */
+    uint64_t members_offset; /* its processes on this node, by win_rank */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects the areas of this process */
@@ -180,16 +180,16 @@ static enum oriel_status members_make(struct oriel_window *window)
     struct oriel_window_handles *handles = calloc(1, sizeof *handles);
     if (handles == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a memory handle");
-    if (oriel_file_alloc((uint64_t)window->n * sizeof(uint64_t), ORIEL_CACHE_LINE,
+    if (oriel_file_alloc((uint64_t)window->n * sizeof(struct oriel_identity), ORIEL_CACHE_LINE,
                          &handles->members_offset) != ORIEL_OK) {
         free(handles);
         return ORIEL_E_NO_MEM;
     }
-    uint64_t *members = (uint64_t *)(oriel_file_base() + handles->members_offset);
+    struct oriel_identity *members =
+        (struct oriel_identity *)(oriel_file_base() + handles->members_offset);
     for (int32_t i = 0; i < window->n; i++)
-        members[i] = window->group->peers[i] != NULL
-                         ? oriel_identity_word(&window->group->peers[i]->identity)
-                         : 0;
+        if (window->group->peers[i] != NULL)
+            members[i] = window->group->peers[i]->identity;
     window->handles = handles;
     return ORIEL_OK;
 }

@@ -63,6 +63,7 @@ static void window_release(struct oriel_window *window)
         oriel_group_release(window->group);
     oriel_window_release_host_group(window);
     free(window->memory_base_array);
+    free(holding->members);
     free(holding->common);
     free(holding);
     free(window->host);
@@ -122,10 +123,26 @@ static enum oriel_status files_open(struct oriel_window *window)
         return status;
     window->memory_base_array[0] = memory->base;
     window->memory_bases = window->memory_base_array;
-    holding->gate = &((struct oriel_common *)(leader->base + area->common_offset))->gate;
-    holding->members = (const uint64_t *)(window->group->peers[0]->base + area->members_offset);
-    holding->member_count = area->member_count;
+    holding->owner_common = (struct oriel_common *)(leader->base + area->common_offset);
     window->common->targets[0] = area->target;
+    return ORIEL_OK;
+}
+
+/* A process that has died since is none to wait for. */
+static enum oriel_status members_open(struct oriel_window *window)
+{
+    struct oriel_holding *holding = window->holding;
+    const struct oriel_handle_area *area = holding->area;
+    const struct oriel_identity *members =
+        (const struct oriel_identity *)(window->group->peers[0]->base + area->members_offset);
+    holding->member_count = (int32_t)area->member_count;
+    holding->members = calloc(area->member_count, sizeof(struct oriel_peer *));
+    if (holding->members == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
+    for (uint32_t i = 0; i < area->member_count; i++)
+        if (members[i].pid != 0 && oriel_peer_open(&members[i], &holding->members[i]) != ORIEL_OK &&
+            oriel_identity_alive(&members[i]))
+            return ORIEL_E_OTHER;
     return ORIEL_OK;
 }
 
@@ -207,6 +224,8 @@ static enum oriel_status open_parts(struct oriel_window *window,
         status = area_enter(window, handle);
     if (status == ORIEL_OK)
         status = files_open(window);
+    if (status == ORIEL_OK)
+        status = members_open(window);
     if (status == ORIEL_OK)
         status = path_choose(window);
     if (status == ORIEL_OK)

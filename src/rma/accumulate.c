@@ -235,11 +235,6 @@ enum oriel_status oriel_update_run(struct oriel_update *update, int64_t at_bytes
     return status;
 }
 
-static bool may_be_bulk(const struct oriel_window *window, uint64_t count)
-{
-    return count >= ORIEL_BULK_ELEMENTS && window->holding == NULL; /* sync/atomic_mode.h */
-}
-
 /* Defers it if possible; returns whether. */
 static bool accumulate_defer(struct oriel_window *window, const struct oriel_span *target,
                              struct oriel_elements elements, enum oriel_operator op,
@@ -263,7 +258,7 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
                                   .offset_bytes = offset_bytes,
                                   .kind = kind,
                                   .op = op,
-                                  .many = may_be_bulk(window, count)};
+                                  .many = count >= ORIEL_BULK_ELEMENTS};
     enum oriel_status status = oriel_update_run(&update, 0, origin, NULL, count);
     oriel_update_unlock(&update, true);
     return status;
@@ -279,7 +274,7 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
                                   .offset_bytes = target->offset_bytes,
                                   .kind = elements.kind,
                                   .op = op,
-                                  .many = may_be_bulk(window, elements.count),
+                                  .many = elements.count >= ORIEL_BULK_ELEMENTS,
                                   .returns = result != NULL};
     bool dense = target->side.type->dense && (result == NULL || result->side.type->dense);
     origin = op == ORIEL_OPERATOR_NO_OP ? NULL : origin;

@@ -208,7 +208,7 @@ static void epoch_end(const struct oriel_holding *holding)
 /* H3 */
 static enum oriel_status lock_acquire(struct oriel_window *window, enum oriel_access_state state)
 {
-    struct oriel_lock_all_gate *gate = window->holding->gate;
+    struct oriel_lock_all_gate *gate = &window->holding->owner_common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, 0)->lock;
     struct oriel_watched watched = {.window = window, .win_rank = 0};
     const struct oriel_watch watch = {holder_watch, &watched, ORIEL_WAITING_LOCK};
@@ -231,7 +231,7 @@ static void lock_release(struct oriel_window *window, enum oriel_access_state st
         return;
     oriel_ticket_unlock(lock, state == ORIEL_ACCESS_STATE_EXCLUSIVE);
     if (state == ORIEL_ACCESS_STATE_EXCLUSIVE)
-        oriel_gate_leave_writer(window->holding->gate);
+        oriel_gate_leave_writer(&window->holding->owner_common->gate);
 }
 
 /* H1 to H5 */

@@ -75,11 +75,11 @@ enum oriel_status oriel_holders_check_queue(const struct oriel_window *window, i
 
 enum oriel_status oriel_holding_check_members(const struct oriel_holding *holding, int32_t rank)
 {
-    for (uint32_t i = 0; i < holding->member_count; i++)
-        if ((rank < 0 || (uint32_t)rank == i) && holding->members[i] != 0 &&
-            !oriel_identity_word_alive(holding->members[i]))
+    for (int32_t i = 0; i < holding->member_count; i++)
+        if ((rank < 0 || rank == i) && holding->members[i] != NULL &&
+            !oriel_peer_alive(holding->members[i]))
             return oriel_fail(ORIEL_E_PEER,
-                              "rank %u of the owner's window (process %d) has died [O18]", i,
-                              (int)oriel_identity_word_pid(holding->members[i]));
+                              "rank %d of the owner's window (process %d) has died [O18]", (int)i,
+                              (int)holding->members[i]->identity.pid);
     return ORIEL_OK;
 }

@@ -33,7 +33,8 @@ struct oriel_handle_area {
     _Atomic uint64_t control_offset;
     alignas(ORIEL_CACHE_LINE) _Atomic uint64_t key; /* random; 0: no handle */
     uint64_t common_offset;                         /* in the leader's file */
-    uint64_t members_offset; /* of the window's processes on the node, as identity words */
+    /* of struct oriel_identity [member_count]: the window's processes by rank, 0 on other nodes */
+    uint64_t members_offset;
     uint32_t member_count;
     uint32_t has_agent;     /* the owner's agent runs */
     uint64_t window_number; /* for messages */
@@ -50,14 +51,16 @@ struct oriel_handle_list {
 
 /* A window that was opened from a handle. No rank of it is this process: window->rank is -1. Its
  * common words are this process's own, in which bulk_targets is 1. So this process never updates
- * an element outside the accumulate lock (sync/atomic_mode.h). */
+ * an element outside the accumulate lock (sync/atomic_mode.h). In bulk mode it waits for the
+ * processes of the owner's window, whose files it has therefore open. */
 struct oriel_holding {
     struct oriel_handle_area *area;
     struct oriel_holder *entry;
     uint64_t key;
-    struct oriel_lock_all_gate *gate; /* of the owner's window */
-    const uint64_t *members;
-    uint32_t member_count;
+    struct oriel_common *owner_common; /* of the owner's window */
+    /* of that window, by its ranks; NULL for a process on another node, or dead */
+    struct oriel_peer **members;
+    int32_t member_count;
     uint32_t name; /* of the entry, in an accumulate lock */
     /* window->access: ABSENT, WAITING in a lock call, SHARED while the entry's state is a lock */
     _Atomic uint8_t access[ORIEL_CACHE_LINE];

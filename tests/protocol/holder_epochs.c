@@ -1,9 +1,11 @@
 /* src/sync/holder_epochs.c: no epoch on a memory handle is open when its withdrawal returns, and no
  * holder touches the window's words when the window ends. An area is not used again while a process
- * has an entry, and no process waits for the dead. Rank 0 owns the memory. The others open its
- * handle, and have the owner's window besides. */
+ * has an entry, and no process waits for the dead. Holders' accumulates lose none of other updates
+ * (src/sync/atomic_mode.c). Rank 0 owns the memory. The others open its handle, and have the
+ * owner's window besides. */
 #include "make_window.h"
 #include "sync/accumulate_mutex.h"
+#include "sync/atomic_mode.h"
 #include "sync/holder_epochs.h"
 
 #include <sched.h>
@@ -12,22 +14,16 @@
 
 enum { OWNER, VICTIM, OTHER, TEAM, ROUNDS = 400 };
 
-enum { AREA, WITHDRAWN, READY }; /* flags */
+enum { AREA, WITHDRAWN, READY, SUM }; /* flags */
 
 /* The owner makes the area once; its offset is in a flag. */
 static struct oriel_handle_area *area_publish(struct oriel_window *window)
 {
-    uint64_t list, members, at;
+    uint64_t list, at;
     team_expect(oriel_file_alloc(sizeof(struct oriel_handle_list), 64, &list) == ORIEL_OK);
     team_expect(oriel_file_alloc(sizeof(struct oriel_handle_area), 64, &at) == ORIEL_OK);
-    team_expect(oriel_file_alloc(8 * TEAM_MOST, 64, &members) == ORIEL_OK);
     struct oriel_handle_area *area = (struct oriel_handle_area *)(oriel_file_base() + at);
-    for (int32_t i = 0; i < window->n; i++)
-        ((uint64_t *)(oriel_file_base() + members))[i] =
-            oriel_identity_word(&window->group->peers[i]->identity);
     atomic_store(&((struct oriel_handle_list *)(oriel_file_base() + list))->first, at);
-    area->members_offset = members;
-    area->member_count = (uint32_t)window->n;
     area->target = window->targets[OWNER];
     area->control_offset = window->targets[OWNER].control_offset;
     atomic_store(&window->control->handles_offset, list);
@@ -60,9 +56,9 @@ static struct oriel_window *holder_window(struct oriel_window *window,
         .area = area,
         .entry = holding->entry,
         .key = key,
-        .gate = &window->common->gate,
-        .members = (const uint64_t *)(window->control_bases[OWNER] + area->members_offset),
-        .member_count = area->member_count,
+        .owner_common = window->common,
+        .members = window->group->peers,
+        .member_count = window->n,
         .name = oriel_holder_name(area, holding->entry),
         .access = {ORIEL_ACCESS_STATE_ABSENT},
         .common = common,
@@ -233,6 +229,82 @@ static void withdrawal_p3_is_woken(void **state)
     team_run(2, wake_owner);
 }
 
+/* --- accumulates --- */
+
+enum { WORDS = 5 };
+
+static void update_single(struct oriel_window *window, int32_t target)
+{
+    _Atomic uint64_t *word =
+        (_Atomic uint64_t *)(void *)&window_memory(window, target)[team_random() % WORDS];
+    _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, target);
+    if (inside == NULL)
+        team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
+    oriel_delay();
+    atomic_fetch_add_explicit(word, 1, memory_order_acq_rel);
+    oriel_delay();
+    if (inside != NULL) {
+        oriel_store_release(inside, 0);
+        return;
+    }
+    oriel_atomic_mode_count(window, target);
+    oriel_accumulate_mutex_unlock(window, target);
+}
+
+/* The target's state is reset, so singles are soon free of the lock again. */
+static void update_bulk(struct oriel_window *window, int32_t target)
+{
+    uint64_t *words = window_memory(window, target);
+    team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
+    oriel_window_control(window, target)->single_updates_to_leave_bulk = 0;
+    oriel_bulk_begin(window, target);
+    for (unsigned i = 0; i < WORDS; i++) {
+        uint64_t value = words[i];
+        oriel_delay();
+        words[i] = value + 1;
+    }
+    oriel_accumulate_mutex_unlock(window, target);
+}
+
+/* All ranks update the owner's words, through the window and through the handle. */
+static void update_both(struct oriel_window *window)
+{
+    struct oriel_handle_area *area =
+        window->rank == OWNER ? area_publish(window) : area_find(window);
+    if (window->rank == OWNER)
+        handle_renew(area, 1);
+    team_barrier();
+    struct oriel_window *opened = holder_window(window, area, 1);
+    uint32_t mine = 0;
+    for (int i = team_rounds(4 * ROUNDS); i > 0 && !team_time_is_up(); i--) {
+        bool by_handle = team_random() % 2;
+        struct oriel_window *on = by_handle ? opened : window;
+        if (team_random() % 8 == 0) {
+            update_bulk(on, 0);
+            mine += WORDS;
+        }
+        unsigned singles = team_random() % 16 == 0 ? ORIEL_SINGLES_IN_A_ROW : 3;
+        for (unsigned k = 0; k < singles; k++)
+            update_single(on, 0);
+        mine += singles;
+    }
+    atomic_fetch_add(&team->flags[SUM], mine);
+    holder_window_close(opened);
+    team_barrier();
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < WORDS; i++)
+        sum += window_memory(window, OWNER)[i];
+    team_expect(sum == atomic_load(&team->flags[SUM]));
+    team_expect(window->common->bulk_targets == window->control->bulk || window->rank != OWNER);
+    team_barrier();
+}
+
+static void accumulates_of_holders_are_not_lost(void **state)
+{
+    (void)state;
+    team_run_sizes(update_both);
+}
+
 /* --- entries --- */
 
 static void reuse(struct oriel_window *window)
@@ -292,12 +364,12 @@ static void exclusive_holder(struct oriel_window *window)
 {
     struct oriel_handle_area *area =
         window->rank == OWNER ? area_publish(window) : area_find(window);
-    if (window->rank == OWNER) {
-        ((uint64_t *)(oriel_file_base() + area->members_offset))[VICTIM] = 0;
+    if (window->rank == OWNER)
         handle_renew(area, 1);
-    }
     team_barrier();
     struct oriel_window *opened = window->rank == OWNER ? NULL : holder_window(window, area, 1);
+    if (opened != NULL)
+        opened->holding->member_count = VICTIM;
     if (window->rank == VICTIM) {
         team_expect(oriel_accumulate_mutex_lock(opened, 0) == ORIEL_OK);
         team_expect(begin_epoch(opened, 0));
@@ -386,6 +458,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(withdrawal_p1_waits_for_epochs),
         cmocka_unit_test(the_end_p2_waits_for_lock_calls),
         cmocka_unit_test(withdrawal_p3_is_woken),
+        cmocka_unit_test(accumulates_of_holders_are_not_lost),
         cmocka_unit_test(areas_are_reused_without_entries),
         cmocka_unit_test(a_holder_that_dies_is_reported),
         cmocka_unit_test(a_rank_that_dies_is_reported_to_holders),

@@ -318,4 +318,10 @@ LOCKS = [
                               ("    enum oriel_status status = oriel_holding_check_members(window->holding, -1);",
                                "    enum oriel_status status = oriel_holding_check_members(window->holding, 1);")],
      "holder_epochs", "an_owner_that_dies_is_reported", "a holder asks for the owner"),
+    ("sync/atomic_mode.c", [("    if (slot == NULL || window->holding != NULL)\n", "    if (slot == NULL)\n")],
+     "holder_epochs", "accumulates_of_holders_are_not_lost", "a holder has no slot that others know"),
+    ("sync/atomic_mode.c", [("    const int32_t n = is_opened ? window->holding->member_count : window->n;", "    const int32_t n = is_opened ? 1 : window->n;")],
+     "holder_epochs", "accumulates_of_holders_are_not_lost", "B2: a holder waits for all processes of the window"),
+    ("sync/atomic_mode.c", [("    return oriel_window_is_opened(window) ? window->holding->owner_common : window->common;", "    return window->common;")],
+     "holder_epochs", "accumulates_of_holders_are_not_lost", "B1: a holder announces bulk mode to the window"),
 ]

@@ -5,10 +5,9 @@
 
 #include "oriel/ext.h"
 
-ORIEL_CHECK_WRAP_EXTENSION(Win_memory_open,
-                           (const MPIX_Memory_handle *handle, MPI_Info info, MPI_Win *win))
+ORIEL_CHECK_WRAP_X(Win_memory_open, (const MPIX_Memory_handle *handle, MPI_Info info, MPI_Win *win))
 {
-    int code = NEXT_EXTENSION(Win_memory_open)(handle, info, win);
+    int code = NEXT_X(Win_memory_open)(handle, info, win);
     if (code == MPI_SUCCESS)
         oriel_finding_count("windows opened from memory handles: not checked");
     return code;
