@@ -266,8 +266,9 @@ static void update_bulk(struct oriel_window *window, int32_t target)
     oriel_accumulate_mutex_unlock(window, target);
 }
 
-/* All ranks update the owner's words, through the window and through the handle. */
-static void update_both(struct oriel_window *window)
+/* All ranks update the owner's words, through the window and through the handle. are_outside: only
+ * the owner is in the window. */
+static void update_all(struct oriel_window *window, bool are_outside)
 {
     struct oriel_handle_area *area =
         window->rank == OWNER ? area_publish(window) : area_find(window);
@@ -275,9 +276,11 @@ static void update_both(struct oriel_window *window)
         handle_renew(area, 1);
     team_barrier();
     struct oriel_window *opened = holder_window(window, area, 1);
+    if (are_outside)
+        window->n = opened->holding->member_count = 1;
     uint32_t mine = 0;
     for (int i = team_rounds(4 * ROUNDS); i > 0 && !team_time_is_up(); i--) {
-        bool by_handle = team_random() % 2;
+        bool by_handle = are_outside ? window->rank != OWNER : team_random() % 2;
         struct oriel_window *on = by_handle ? opened : window;
         if (team_random() % 8 == 0) {
             update_bulk(on, 0);
@@ -299,10 +302,21 @@ static void update_both(struct oriel_window *window)
     team_barrier();
 }
 
+static void update_inside(struct oriel_window *window)
+{
+    update_all(window, false);
+}
+
+static void update_outside(struct oriel_window *window)
+{
+    update_all(window, true);
+}
+
 static void accumulates_of_holders_are_not_lost(void **state)
 {
     (void)state;
-    team_run_sizes(update_both);
+    team_run_sizes(update_inside);
+    team_run_sizes(update_outside);
 }
 
 /* --- entries --- */
