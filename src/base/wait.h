@@ -96,6 +96,9 @@ static inline enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint3
                : oriel_wait_slow(word, sleepers, condition, wanted, watch);
 }
 
+/* Whether spinning may help: no other thread has lately needed this processor. */
+bool oriel_wait_may_spin(void);
+
 /* W2: wakes the sleepers of word. Called after a seq_cst read-modify-write has changed it. */
 void oriel_wake_sleepers(_Atomic uint32_t *word);
 

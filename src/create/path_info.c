@@ -63,12 +63,27 @@ static unsigned opened_paths(const struct oriel_window *window)
     return target->placement == ORIEL_PLACEMENT_COPY ? ORIEL_PATH_COPY : by_cpu | ORIEL_PATH_COPY;
 }
 
+/* Origins of this node load, store or let the kernel copy, unless the agent copies. */
+static void progress_find(struct oriel_path_info *paths, const struct oriel_window *window,
+                          unsigned path_bits)
+{
+    const bool copied = (path_bits & ORIEL_PATH_COPY) != 0;
+    const bool reached = (path_bits & ~(unsigned)ORIEL_PATH_COPY) != 0;
+    const bool has_origins = window->here > 1 || window->holding != NULL;
+    if (has_origins && (reached || (copied && !window->by_agent)))
+        text_append(paths->progress, sizeof paths->progress, "+", "origin");
+    if ((has_origins && copied && window->by_agent) || (window->here < window->n && path_bits != 0))
+        text_append(paths->progress, sizeof paths->progress, "+", "thread");
+}
+
 struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
 {
-    struct oriel_path_info paths = {.names = "", .reason = ""};
+    struct oriel_path_info paths = {.names = "", .progress = "", .reason = ""};
     char no_promotion[240] = "";
     if (window->holding != NULL) {
-        node_paths_append(&paths, window, opened_paths(window), no_promotion);
+        const unsigned opened = opened_paths(window);
+        node_paths_append(&paths, window, opened, no_promotion);
+        progress_find(&paths, window, opened);
         return paths;
     }
     if (window->n == 1)
@@ -78,6 +93,7 @@ struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
         node_paths_append(&paths, window, path_bits, no_promotion);
     if (window->here < window->n && path_bits != 0)
         text_append(paths.names, sizeof paths.names, "+", "ucx");
+    progress_find(&paths, window, path_bits);
     return paths;
 }
 

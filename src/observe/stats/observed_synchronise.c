@@ -38,6 +38,12 @@ ENTRY(Win_flush_all, flush, -1, true, (MPI_Win win), (win))
 ENTRY(Win_flush_local, flush, rank, true, (int rank, MPI_Win win), (rank, win))
 ENTRY(Win_flush_local_all, flush, -1, true, (MPI_Win win), (win))
 ENTRY(Win_sync, sync, -1, true, (MPI_Win win), (win))
+ENTRY(Win_notify_wait, notify_wait, -1, true, (MPI_Win win, int number, MPI_Count count),
+      (win, number, count))
+ENTRY(Win_notify_test, notify_wait, -1, true, (MPI_Win win, int number, MPI_Count count, int *flag),
+      (win, number, count, flag))
+ENTRY(Win_notify_wait_any, notify_wait, -1, true,
+      (MPI_Win win, int n, const int numbers[], int *index), (win, n, numbers, index))
 
 /* In a pause, too. */
 static int fence_uncounted(int assert, MPI_Win win)
@@ -77,4 +83,7 @@ void oriel_observe_synchronisation(struct oriel_api *table)
     table->Win_flush_local = observe_Win_flush_local;
     table->Win_flush_local_all = observe_Win_flush_local_all;
     table->Win_sync = observe_Win_sync;
+    table->Win_notify_wait = observe_Win_notify_wait;
+    table->Win_notify_test = observe_Win_notify_test;
+    table->Win_notify_wait_any = observe_Win_notify_wait_any;
 }
