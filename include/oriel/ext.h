@@ -193,8 +193,9 @@ ORIEL_EXTENSION_(Put_notify_init,
 
 /* --- memory handles --- */
 
-/* A part of a rank's window memory that another process may be given access to. It has a fixed size
- * and may be sent as sizeof(MPIX_Memory_handle) items of MPI_BYTE, over any communicator. */
+/* A part of a rank's window memory that other processes of its node may be given access to. It has
+ * a fixed size and may be sent as sizeof(MPIX_Memory_handle) items of MPI_BYTE, over any
+ * communicator. */
 typedef struct {
     unsigned char bytes[256];
 } MPIX_Memory_handle;
@@ -202,21 +203,30 @@ typedef struct {
 /* Makes a handle of size bytes from disp (the calling rank's displacement units; an address for a
  * dynamic window) of the calling rank's own window memory. A local call. Free withdraws it: it
  * waits until the epochs that other processes have open on it have ended, and later ones are
- * refused.
- * MPI_Win_free of the window withdraws all its handles.
+ * refused. MPI_Win_free of the window withdraws all its handles in the same manner, after all its
+ * ranks have made the call. A rank that frees a handle or the window while another process has an
+ * epoch open on it waits for that process, also for ever. Holders that have died are not waited
+ * for. Memory of a dynamic window stays attached until its handles are withdrawn.
  *
- * Errors: MPI_ERR_RMA_RANGE, MPI_ERR_NO_MEM; free: MPI_ERR_ARG for a handle that is not one of the
- * calling rank, or is withdrawn. */
+ * Errors: MPI_ERR_RMA_RANGE, MPI_ERR_DISP and MPI_ERR_SIZE for negative arguments, MPI_ERR_NO_MEM,
+ * and MPI_ERR_UNSUPPORTED_OPERATION for a window that was opened from a handle. Free: MPI_ERR_ARG
+ * for a handle that is not one of the calling rank, or is withdrawn, and MPI_ERR_RMA_SYNC if the
+ * calling process has itself an epoch open on it; MPI_Win_free too. */
 ORIEL_EXTENSION_(Win_memory_handle_create,
                  (MPI_Win win, MPI_Aint disp, MPI_Aint size, MPIX_Memory_handle *handle))
 ORIEL_EXTENSION_(Win_memory_handle_free, (MPIX_Memory_handle * handle))
 
 /* Makes a window of one rank, number 0, whose memory is the handle's part: disp_unit is the
- * displacement unit of its owner's window. A local call, by any process of the job. The window has
- * passive-target epochs only. MPI_Win_free gives it back, without its owner.
+ * displacement unit of its owner's window. A local call, by any process on the owner's node, in the
+ * group of the owner's window or not; the owner too. The window has passive-target epochs only
+ * (else MPI_ERR_RMA_SYNC). Its locks are locks of the owner's rank in the owner's window: an
+ * exclusive one excludes all others of either window. Accumulates are atomic with respect to those
+ * of either window. The calling process has no memory in it, MPI_WIN_BASE is NULL,
+ * and its group has the calling process alone. MPI_Win_free gives it back, without its owner.
  *
  * Errors: MPI_ERR_ARG for bytes that are no handle, MPI_ERR_RMA_ATTACH if it is withdrawn (also
- * from later lock calls), MPI_ERR_OTHER if its owner has died. */
+ * from later lock calls), MPI_ERR_OTHER if its owner has died, MPI_ERR_UNSUPPORTED_OPERATION if the
+ * owner is on another node, or the kernel refuses copies and the owner has no agent. */
 ORIEL_EXTENSION_(Win_memory_open, (const MPIX_Memory_handle *handle, MPI_Info info, MPI_Win *win))
 
 #undef ORIEL_EXTENSION_

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "create/attach.h"
 #include "create/create.h"
+#include "create/memory_handle.h"
 #include "create/path_info.h"
 #include "host/confirm.h"
 #include "internode/origin/liveness.h"
@@ -160,6 +161,20 @@ static int free_after_death(MPI_Win *win, struct oriel_window *window, int32_t d
     return code;
 }
 
+/* A window that was opened from a memory handle: no other process takes part. */
+static int free_opened(MPI_Win *win, struct oriel_window *window)
+{
+    bool gone;
+    enum oriel_status status = oriel_epochs_closed(window);
+    if (status != ORIEL_OK)
+        return oriel_error_raise(window, "MPI_Win_free", status);
+    status = oriel_memory_close(window, &gone);
+    if (!gone)
+        return oriel_error_raise(window, "MPI_Win_free", status);
+    *win = MPI_WIN_NULL;
+    return MPI_SUCCESS;
+}
+
 int oriel_entry_Win_free(MPI_Win *win)
 {
     struct oriel_window *window = oriel_handle_find(*win);
@@ -174,7 +189,11 @@ int oriel_entry_Win_free(MPI_Win *win)
             oriel_handle_remove(handle, forwarded);
         return code;
     }
+    if (oriel_window_is_opened(window))
+        return free_opened(win, window);
     enum oriel_status status = oriel_epochs_closed(window);
+    if (status == ORIEL_OK)
+        status = oriel_memory_handles_closed(window);
     oriel_window_free_begin(window);
     if (status == ORIEL_OK && !window->parted) {
         window->ending = true;

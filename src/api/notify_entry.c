@@ -239,10 +239,18 @@ int oriel_entry_Accumulate_notify(const void *origin_addr, MPI_Count origin_coun
 
 /* --- taking --- */
 
+static enum oriel_status check_own(const struct oriel_window *window, int number)
+{
+    if (oriel_unlikely(window->holding != NULL))
+        return oriel_fail(ORIEL_E_ARG, "the window was opened from a memory handle: the memory's "
+                                       "owner takes its notifications");
+    return oriel_notify_check(window, window->rank, number);
+}
+
 enum oriel_status oriel_notified_check_taking(const struct oriel_window *window, int number,
                                               MPI_Count count)
 {
-    enum oriel_status status = oriel_notify_check(window, window->rank, number);
+    enum oriel_status status = check_own(window, number);
     if (status == ORIEL_OK && (count < 1 || count > INT_MAX))
         status = oriel_fail(ORIEL_E_COUNT, "count %lld: a call takes 1 to %d notifications",
                             (long long)count, INT_MAX);
@@ -284,7 +292,7 @@ int oriel_entry_Win_notify_wait_any(MPI_Win win, int n, const int numbers[], int
     if (n < 1 || numbers == NULL || index == NULL)
         status = oriel_fail(ORIEL_E_ARG, "%d numbers to wait for, or a NULL argument", n);
     for (int i = 0; i < n && status == ORIEL_OK; i++)
-        status = oriel_notify_check(window, window->rank, numbers[i]);
+        status = check_own(window, numbers[i]);
     if (status == ORIEL_OK)
         status = oriel_notify_wait_any(window, n, numbers, index);
     return oriel_error_raise(window, "MPIX_Win_notify_wait_any", status);

@@ -9,6 +9,15 @@
 
 #include <stdlib.h>
 
+static enum oriel_status check_active_target(const struct oriel_window *window)
+{
+    return oriel_likely(window->holding == NULL)
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_SYNC,
+                            "the window was opened from a memory handle, and has only "
+                            "passive-target epochs");
+}
+
 int oriel_entry_Win_fence(int assert, MPI_Win win)
 {
     struct oriel_window *window = oriel_handle_find(win);
@@ -17,6 +26,8 @@ int oriel_entry_Win_fence(int assert, MPI_Win win)
                                               : oriel_error_not_a_window("MPI_Win_fence");
     int taken = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
     enum oriel_status status = oriel_check_assert(assert, taken);
+    if (status == ORIEL_OK)
+        status = check_active_target(window);
     if (status != ORIEL_OK)
         return oriel_error_raise(window, "MPI_Win_fence", status);
     const enum oriel_status done = oriel_deferred_complete(window, -1);
@@ -98,6 +109,8 @@ static inline int open_epoch(struct oriel_window *window, const char *call, MPI_
                              int assert, int taken, opener *open, struct oriel_members *members)
 {
     enum oriel_status status = oriel_check_assert(assert, taken);
+    if (status == ORIEL_OK)
+        status = check_active_target(window);
     if (oriel_unlikely(status != ORIEL_OK))
         return oriel_error_raise(window, call, status);
     const bool same =

@@ -93,9 +93,14 @@ static uint64_t common_id(const struct create_state *state)
     return first->member.process.id[0] ^ first->internode_id * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-static void window_fill_in(struct create_state *state)
+uint64_t oriel_window_next_serial(void)
 {
     static _Atomic uint64_t serials;
+    return 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
+}
+
+static void window_fill_in(struct create_state *state)
+{
     struct oriel_window *window = state->window;
     const struct oriel_creation *creation = state->creation;
     static const int flavors[] = {
@@ -122,7 +127,7 @@ static void window_fill_in(struct create_state *state)
                                    creation->size_bytes > 0 ? window->base : NULL);
     if (state->is_contiguous && !oriel_file_has_page(window->base, (uint64_t)creation->size_bytes))
         oriel_hints_clear_placement(&window->host->hints);
-    window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
+    window->serial = oriel_window_next_serial();
     window->id = common_id(state);
     window->host->number = rank_record(state, 0)->internode_id;
     window->host->size_bytes = (MPI_Aint)creation->size_bytes;

@@ -58,6 +58,12 @@ void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
 /* The same for a window that the program does not have yet, and whose handle is gone. */
 void oriel_window_abandon_local(struct oriel_window *window, int32_t dead);
 
+/* The number of the next window that this process creates. */
+uint64_t oriel_window_next_serial(void);
+
+/* Frees the carrier and removes the handle. *gone: the handle no longer exists. */
+enum oriel_status oriel_window_free_handle(struct oriel_window *window, bool *gone);
+
 /* The host's handle. */
 MPI_Win oriel_window_handle(const struct oriel_window *window);
 

@@ -97,7 +97,7 @@ static void window_ranks_check(struct oriel_window *window, void *context)
     const bool is_internode =
         window->internode != NULL &&
         atomic_load_explicit(&window->internode->is_settled, memory_order_acquire);
-    if (window == known->watched.window)
+    if (window == known->watched.window || window->holding != NULL)
         return;
     for (int32_t i = 0; i < window->n && known->status == ORIEL_OK; i++) {
         const struct oriel_peer *peer = window->group->peers[i];

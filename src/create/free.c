@@ -8,6 +8,7 @@
  * nodes reach the window only through this process, which no longer serves it. The same applies to
  * a window whose creation this rank has abandoned, while others may have it. Thread-safe. */
 #include "create/create.h"
+#include "create/memory_handle.h"
 #include "create/node_map.h"
 #include "create/path_info.h"
 #include "host/host.h"
@@ -69,8 +70,7 @@ static void window_leave(struct oriel_window *window)
     oriel_window_reclaim();
 }
 
-/* Frees the carrier and removes the handle. */
-static enum oriel_status window_handle_free(struct oriel_window *window, bool *gone)
+enum oriel_status oriel_window_free_handle(struct oriel_window *window, bool *gone)
 {
     MPI_Win handle = window->host->handle;
     *gone = false;
@@ -91,7 +91,7 @@ void oriel_window_abandon(struct oriel_window *window, int32_t dead, bool *gone)
     oriel_internode_window_break(window, dead);
     if (window->internode != NULL)
         (void)oriel_internode_flush(window, -1); /* late replies have no destination */
-    if (window_handle_free(window, gone) == ORIEL_OK)
+    if (oriel_window_free_handle(window, gone) == ORIEL_OK)
         oriel_window_abandon_local(window, dead);
 }
 
@@ -99,6 +99,7 @@ void oriel_window_abandon_local(struct oriel_window *window, int32_t dead)
 {
     oriel_am_dispatch_record_death(window, dead);
     oriel_store_release(&window->control->abandoned, (uint32_t)dead + 1);
+    oriel_memory_handles_withdraw(window); /* holders that wait find abandoned */
     oriel_node_map_close(window);
     window->abandoned = true;
     window->control_offset = window->common_offset = -1;
@@ -110,9 +111,10 @@ void oriel_window_abandon_local(struct oriel_window *window, int32_t dead)
 
 enum oriel_status oriel_window_free(struct oriel_window *window, bool *gone)
 {
-    enum oriel_status status = window_handle_free(window, gone);
+    enum oriel_status status = oriel_window_free_handle(window, gone);
     if (status != ORIEL_OK)
         return status;
+    oriel_memory_handles_withdraw(window);
     oriel_window_release_memory(window); /* the program may free the memory from here on */
     if (window->flavour == ORIEL_FLAVOUR_SHARED)
         oriel_peer_set_core_dump(window->base, (uint64_t)window->host->size_bytes, false);

@@ -50,23 +50,42 @@ static void node_paths_append(struct oriel_path_info *paths, const struct oriel_
     }
 }
 
+/* This process's paths to the part that it has opened (memory_open.c). */
+static unsigned opened_paths(const struct oriel_window *window)
+{
+    const struct oriel_target *target = &window->targets[0];
+    const bool is_promoted = oriel_load_relaxed(&oriel_window_control(window, 0)->promoted) != 0;
+    const unsigned by_cpu = is_promoted ? ORIEL_PATH_PROMOTED : ORIEL_PATH_DIRECT;
+    if (target->size_bytes == 0)
+        return 0;
+    if (target->placement == ORIEL_PLACEMENT_DIRECT)
+        return by_cpu;
+    return target->placement == ORIEL_PLACEMENT_COPY ? ORIEL_PATH_COPY : by_cpu | ORIEL_PATH_COPY;
+}
+
 /* Origins of this node load, store or let the kernel copy, unless the agent copies. */
 static void progress_find(struct oriel_path_info *paths, const struct oriel_window *window,
                           unsigned path_bits)
 {
     const bool copied = (path_bits & ORIEL_PATH_COPY) != 0;
     const bool reached = (path_bits & ~(unsigned)ORIEL_PATH_COPY) != 0;
-    if (window->here > 1 && (reached || (copied && !window->by_agent)))
+    const bool has_origins = window->here > 1 || window->holding != NULL;
+    if (has_origins && (reached || (copied && !window->by_agent)))
         text_append(paths->progress, sizeof paths->progress, "+", "origin");
-    if ((window->here > 1 && copied && window->by_agent) ||
-        (window->here < window->n && path_bits != 0))
+    if ((has_origins && copied && window->by_agent) || (window->here < window->n && path_bits != 0))
         text_append(paths->progress, sizeof paths->progress, "+", "thread");
 }
 
 struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
 {
     struct oriel_path_info paths = {.names = "", .progress = "", .reason = ""};
-    char no_promotion[240];
+    char no_promotion[240] = "";
+    if (window->holding != NULL) {
+        const unsigned opened = opened_paths(window);
+        node_paths_append(&paths, window, opened, no_promotion);
+        progress_find(&paths, window, opened);
+        return paths;
+    }
     if (window->n == 1)
         return paths; /* there are no other ranks */
     unsigned path_bits = local_paths(window, no_promotion, sizeof no_promotion);

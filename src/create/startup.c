@@ -58,13 +58,14 @@ struct left_open {
     char names[600];
 };
 
-/* Only rank 0 of a window reports it, so that each window is reported once. */
+/* Only rank 0 of a window reports it, so that each window is reported once, or the process that
+ * opened it from a memory handle. */
 static void left_open_add(struct oriel_window *window, void *context)
 {
     struct left_open *open = context;
     char name[MPI_MAX_OBJECT_NAME] = "";
     int name_bytes = 0;
-    if (window->rank != 0)
+    if (window->rank > 0)
         return;
     open->count++;
     size_t room = sizeof open->names - open->used;

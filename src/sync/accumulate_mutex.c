@@ -5,6 +5,9 @@
  *     | asleep | win_rank + 1   |             M2: word -> word | asleep   before sleeping
  *     +--------+----------------+             M3: word -> 0 (release); wakes one if asleep was set
  *
+ * A process that has opened a memory handle of the target has a name in the place of win_rank + 1
+ * (window/holders.h).
+ *
  * A waiter that wakes acquires the lock with asleep set, since others may still sleep: at worst one
  * needless wake follows.
  * P1: M3 release -> M1 acquire. Death: the word names the holder permanently; every waiter checks
@@ -13,6 +16,7 @@
 
 #include "base/delay.h"
 #include "internode/origin/liveness.h"
+#include "sync/holder_epochs.h"
 
 #include <linux/futex.h>
 #include <sched.h>
@@ -31,10 +35,11 @@ static bool try_lock(struct oriel_accumulate_mutex *mutex, uint32_t as)
         &mutex->word, &free_word, as, memory_order_acquire, memory_order_relaxed); /* M1 */
 }
 
-static bool holder_lives(struct oriel_window *window, uint32_t word, enum oriel_status *status)
+static bool holder_lives(struct oriel_window *window, int32_t target, uint32_t word,
+                         enum oriel_status *status)
 {
-    struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
-    *status = watched.win_rank < 0 ? ORIEL_OK : oriel_liveness_rank(&watched);
+    uint32_t name = word & ~ASLEEP;
+    *status = name == 0 ? ORIEL_OK : oriel_holder_check_update(window, target, name);
     return *status == ORIEL_OK;
 }
 
@@ -53,7 +58,8 @@ static enum oriel_status lock_sleeping(struct oriel_window *window,
     struct oriel_watched watched = {.window = window, .win_rank = target};
     const struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_UPDATE};
     bool reported = false;
-    if (suspect == mutex && !holder_lives(window, oriel_load_relaxed(&mutex->word), &status))
+    if (suspect == mutex &&
+        !holder_lives(window, target, oriel_load_relaxed(&mutex->word), &status))
         return status;
     suspect = NULL;
     while (!try_lock(mutex, as | ASLEEP)) {
@@ -68,7 +74,7 @@ static enum oriel_status lock_sleeping(struct oriel_window *window,
         syscall(SYS_futex, &mutex->word, FUTEX_WAIT, word | ASLEEP, &limit, NULL, 0);
         if (oriel_now_ns() - asked_ns >= (uint64_t)limit.tv_nsec) {
             oriel_wait_publish(&watch, since_ns, &reported);
-            if (!holder_lives(window, oriel_load_relaxed(&mutex->word), &status)) {
+            if (!holder_lives(window, target, oriel_load_relaxed(&mutex->word), &status)) {
                 suspect = mutex;
                 break;
             }
@@ -94,14 +100,23 @@ static enum oriel_status lock_contended(struct oriel_window *window,
     return lock_sleeping(window, mutex, target, as);
 }
 
+/* The holder's rank in the window; -1 if it has none. */
+static int32_t holder_rank(const struct oriel_window *window, uint32_t word)
+{
+    uint32_t name = word & ~ASLEEP;
+    return name > (uint32_t)window->n || oriel_window_is_opened(window) ? -1 : (int32_t)name - 1;
+}
+
 enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32_t target)
 {
     struct oriel_accumulate_mutex *mutex = &oriel_window_control(window, target)->accumulate;
     uint32_t as = (uint32_t)window->rank + 1;
     uint32_t word = oriel_load_relaxed(&mutex->word);
+    if (oriel_unlikely(as == 0)) /* no rank of the window */
+        as = window->holding->name;
     if (oriel_likely(word == 0) && oriel_likely(try_lock(mutex, as)))
         return ORIEL_OK;
-    struct oriel_watched watched = {.window = window, .win_rank = (int32_t)(word & ~ASLEEP) - 1};
+    struct oriel_watched watched = {.window = window, .win_rank = holder_rank(window, word)};
     struct oriel_watch holder = {oriel_liveness_rank, &watched, ORIEL_WAITING_UPDATE};
     uint64_t begin_ns = oriel_wait_time_begin(&holder);
     enum oriel_status status = lock_contended(window, mutex, target, as);

@@ -5,6 +5,7 @@
 
 #include "base/wait.h"
 #include "sync/accumulate_mutex.h"
+#include "window/holders.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -74,7 +75,7 @@ _Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int
 {
     oriel_atomic_mode_claim();
     struct oriel_atomic_mode *slot = oriel_tls_cache.single;
-    if (slot == NULL)
+    if (slot == NULL || window->holding != NULL)
         return NULL;
     if (oriel_atomic_mode_announce(window, slot))
         return &slot->inside;
@@ -87,6 +88,12 @@ _Atomic uint32_t *oriel_atomic_mode_enter(const struct oriel_window *window, int
     return NULL;
 }
 
+/* The words that all processes which update the window's memory share. */
+static struct oriel_common *common_of(const struct oriel_window *window)
+{
+    return oriel_window_is_opened(window) ? window->holding->owner_common : window->common;
+}
+
 void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target)
 {
     struct oriel_control *control = oriel_window_control(window, target);
@@ -94,7 +101,7 @@ void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target)
         ++control->single_updates_in_a_row >= control->single_updates_to_leave_bulk) {
         oriel_store_release(&control->bulk, 0); /* C2 */
         oriel_delay();
-        atomic_fetch_sub_explicit(&window->common->bulk_targets, 1, memory_order_release);
+        atomic_fetch_sub_explicit(&common_of(window)->bulk_targets, 1, memory_order_release);
     }
 }
 
@@ -129,12 +136,15 @@ void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
         control->single_updates_to_leave_bulk = ORIEL_SINGLES_IN_A_ROW;
     else if (control->single_updates_to_leave_bulk < ORIEL_SINGLES_MOST)
         control->single_updates_to_leave_bulk *= 2;
-    atomic_fetch_add_explicit(&window->common->bulk_targets, 1, memory_order_seq_cst); /* B1 */
+    atomic_fetch_add_explicit(&common_of(window)->bulk_targets, 1, memory_order_seq_cst); /* B1 */
     oriel_delay();
     atomic_store_explicit(&control->bulk, 1, memory_order_seq_cst);
     oriel_delay();
-    for (int32_t rank = 0; rank < window->n; rank++) {
-        const struct oriel_peer *peer = window->group->peers[rank];
+    const bool is_opened = oriel_window_is_opened(window);
+    struct oriel_peer *const *peers = is_opened ? window->holding->members : window->group->peers;
+    const int32_t n = is_opened ? window->holding->member_count : window->n;
+    for (int32_t rank = 0; rank < n; rank++) {
+        const struct oriel_peer *peer = peers[rank];
         if (peer == NULL)
             /* A rank on another node has no slots here: the target's agent, a thread of a process
              * of this node, executes its updates. */

@@ -55,6 +55,10 @@
  * done is unknown. A process that dies between B1 and the end of B3 holds the lock permanently, and
  * bulk stays 1: all later updates of that target find the death.
  *
+ * A process that has opened a memory handle of the target (window/holders.h) has no slot that the
+ * window's processes know. It updates single elements under the lock (C1), and B2 waits for the
+ * slots of the window's processes.
+ *
  * The seq_cst store S1 is a full fence and a third of the cost of a fetch_and_op. */
 #ifndef ORIEL_SYNC_ATOMIC_MODE_H
 #define ORIEL_SYNC_ATOMIC_MODE_H

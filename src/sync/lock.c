@@ -27,6 +27,7 @@
 #include "internode/origin/origin_sync.h"
 #include "sync/access_words.h"
 #include "sync/epoch.h"
+#include "sync/holder_epochs.h"
 
 static void set_access(struct oriel_window *window, int32_t target, enum oriel_access_state access)
 {
@@ -77,6 +78,8 @@ enum oriel_status oriel_lock_finish(struct oriel_window *window, int32_t target,
     struct oriel_watched watched = {.window = window, .win_rank = target};
     struct oriel_watch at_gate = {oriel_liveness_lock_all_holders, &watched, ORIEL_WAITING_LOCK};
     struct oriel_watch in_queue = {oriel_liveness_lock, &watched, ORIEL_WAITING_LOCK};
+    if (oriel_unlikely(oriel_window_is_opened(window)))
+        return oriel_holder_lock(window, ORIEL_ACCESS_STATE_EXCLUSIVE);
     enum oriel_status status = step == ORIEL_LOCK_NOT_BEGUN ? lock_begin(window, target) : ORIEL_OK;
     if (status != ORIEL_OK)
         return status;
@@ -134,6 +137,9 @@ static enum oriel_status unlock_internode(struct oriel_window *window, int32_t t
 enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool exclusive)
 {
     uint64_t place;
+    if (oriel_window_is_opened(window))
+        return oriel_holder_lock(window, exclusive ? ORIEL_ACCESS_STATE_EXCLUSIVE
+                                                   : ORIEL_ACCESS_STATE_SHARED);
     if (window->internode != NULL && oriel_is_internode(window, target))
         return lock_internode(window, target, exclusive, oriel_internode_lock);
     if (!exclusive)
@@ -152,6 +158,8 @@ enum oriel_status oriel_lock_lazy(struct oriel_window *window, int32_t target, b
 
 enum oriel_status oriel_lock_trusted(struct oriel_window *window, int32_t target)
 {
+    if (oriel_window_is_opened(window))
+        return oriel_holder_lock(window, ORIEL_ACCESS_STATE_NOCHECK);
     enum oriel_status status = lock_begin(window, target);
     if (status != ORIEL_OK)
         return status;
@@ -166,6 +174,8 @@ void oriel_unlock_wake(struct oriel_window *window, int32_t target)
 
 enum oriel_status oriel_unlock(struct oriel_window *window, int32_t target)
 {
+    if (oriel_unlikely(oriel_window_is_opened(window)))
+        return oriel_holder_unlock(window);
     if (window->internode != NULL && oriel_is_internode(window, target))
         return unlock_internode(window, target);
     enum oriel_lock_end end = oriel_unlock_exclusive(window, target);
@@ -196,6 +206,8 @@ static enum oriel_status check_lock_all_allowed(struct oriel_window *window)
 
 enum oriel_status oriel_lock_all(struct oriel_window *window)
 {
+    if (oriel_unlikely(oriel_window_is_opened(window)))
+        return oriel_holder_lock_all(window, false);
     enum oriel_status status = check_lock_all_allowed(window);
     if (status != ORIEL_OK)
         return status;
@@ -218,6 +230,8 @@ enum oriel_status oriel_lock_all(struct oriel_window *window)
 
 enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
 {
+    if (oriel_window_is_opened(window))
+        return oriel_holder_lock_all(window, true);
     enum oriel_status status = check_lock_all_allowed(window);
     if (status != ORIEL_OK)
         return status;
@@ -229,6 +243,8 @@ enum oriel_status oriel_lock_all_trusted(struct oriel_window *window)
 
 enum oriel_status oriel_unlock_all(struct oriel_window *window)
 {
+    if (oriel_unlikely(oriel_window_is_opened(window)))
+        return oriel_holder_unlock_all(window);
     const uint32_t both = ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_NOCHECK;
     uint32_t before = atomic_fetch_and_explicit(&window->epoch, ~both, memory_order_relaxed);
     oriel_fence_after_locked();

@@ -25,5 +25,7 @@ void oriel_window_label(const struct oriel_window *window, char out[ORIEL_WINDOW
         snprintf(out, ORIEL_WINDOW_LABEL_BYTES, "window \"%s\"", name);
     else
         snprintf(out, ORIEL_WINDOW_LABEL_BYTES, "window %lu (%s)",
-                 (unsigned long)window->host->number, oriel_window_creator(window->flavour));
+                 (unsigned long)window->host->number,
+                 window->holding != NULL ? "MPIX_Win_memory_open"
+                                         : oriel_window_creator(window->flavour));
 }

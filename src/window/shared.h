@@ -223,6 +223,8 @@ struct oriel_control {
      * window exists */
     uint64_t notify_offset;
     uint32_t notify_count;
+    /* of struct oriel_handle_list (window/holders.h), in the owner's file; 0: no handle so far */
+    _Atomic uint64_t handles_offset;
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     struct oriel_pscw_counters partners;
     /* of _Atomic uint8_t [n], enum oriel_access_state, in the owner's file; 0: all NONE. Set

@@ -89,6 +89,10 @@ struct oriel_window {
     struct oriel_region_arrays *region_arrays;
     /* NULL: this rank has no counters of notifications (sync/notify.h) */
     struct oriel_notifications *notifications;
+    /* NULL: the window was not opened from a memory handle (window/holders.h) */
+    struct oriel_holding *holding;
+    /* of this rank's memory handles; NULL: none so far (create/memory_handle.c) */
+    struct oriel_window_handles *handles;
     uint64_t serial; /* counts all windows that this process has created, from 1 */
     uint64_t id;     /* the same on all ranks, unique in the job */
     enum oriel_flavour flavour;

@@ -48,6 +48,8 @@ static void check_refused(MPI_Win win, int wanted)
     CHECK_CLASS(wanted, MPIX_Win_notify_wait(win, 0, 1));
     CHECK_CLASS(wanted, MPIX_Win_notify_test(win, 0, 1, &flag));
     CHECK_CLASS(wanted, MPIX_Win_notify_wait_any(win, 1, numbers, &index));
+    MPIX_Memory_handle handle;
+    CHECK_CLASS(wanted, MPIX_Win_memory_handle_create(win, 0, 8, &handle));
 }
 
 static void a_handle_that_is_no_window_is_an_error(enum window_kind kind)

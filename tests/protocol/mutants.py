@@ -32,7 +32,7 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/
              "origin/lazy_lock", "origin/liveness", "origin/origin_epochs", "origin/origin_peers", "origin/origin_sync",
              "origin/rkey_origin", "origin/rma_requests", "origin/target_flags", "origin/window_state", "target/deferred_queue",
              "target/lock_all_queue", "target/replies", "target/rkey_target", "target/target_sync")),
-         "window/group.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c",
+         "window/group.c", "window/holders.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c",
          "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_memory.c", "accumulate_stub.c")
@@ -40,7 +40,7 @@ HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_memory.c", "ac
 NET_PROGRAMS = ("net", "net_waiter_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
                 "lock_all_queue", "lock_all_queue_joins", "internode_message_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")
 PROGRAMS = ("event", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "notify", "accumulate_mutex", "atomic_mode", "regions", "deaths",
-            "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies_and_promotion", "discard")
+            "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies_and_promotion", "discard", "holder_epochs")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without no_ucx.c
     HARNESS += ("message_service.c", "simulated_nodes.c", "no_memory.c")

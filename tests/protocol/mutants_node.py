@@ -115,9 +115,9 @@ NODE = [
     ("internode/origin/liveness.c", [("        if (i != window->rank && blocks(window, i, watched->win_rank))",
                        "        if (i != window->rank && (true || blocks(window, i, watched->win_rank)))")],
      "deaths", "killed_bystander_raises_no_alarm", "only ranks that can block are watched"),
-    ("internode/origin/liveness.c", [("    return status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;",
-                       "    status = status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;\n"
-                       "    return status != ORIEL_OK ? status : watch_blockers(watched, holds_lock_all);")],
+    ("internode/origin/liveness.c", [("        status = watch_blockers(watched, is_queued_for);\n",
+                       "        status = watch_blockers(watched, is_queued_for);\n"
+                       "    if (status == ORIEL_OK)\n        status = watch_blockers(watched, holds_lock_all);\n")],
      "deaths", "killed_bystander_raises_no_alarm", "a rank in the queue has passed the gate"),
     ("memory/peer.c", [("== ORIEL_FILE_FINALISED;", "== UINT32_MAX;")],
      "deaths", "rank_that_left_in_good_order_raises_no_alarm", "a rank that announces its leave has not died"),

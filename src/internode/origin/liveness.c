@@ -6,6 +6,7 @@
 
 #include "internode/origin/origin_peers.h"
 #include "internode/origin/origin_sync.h"
+#include "window/holders.h"
 
 #include <stdio.h>
 
@@ -203,7 +204,10 @@ enum oriel_status oriel_liveness_lock(void *context)
     if (status == ORIEL_OK && window->internode != NULL && watched->win_rank != window->rank)
         /* this process admits internode ranks to the lock */
         status = check_rank_serves(window, watched->win_rank);
-    return status == ORIEL_OK ? watch_blockers(watched, is_queued_for) : status;
+    if (status == ORIEL_OK)
+        status = watch_blockers(watched, is_queued_for);
+    return status == ORIEL_OK ? oriel_holders_check_queue(window, watched->win_rank, false)
+                              : status;
 }
 
 enum oriel_status oriel_liveness_lock_all_holders(void *context)
@@ -220,6 +224,8 @@ enum oriel_status oriel_liveness_lock_holders(void *context)
         status = watch_internode_lock(watched, i, true);
     if (status == ORIEL_OK)
         status = watch_blockers(watched, wants_exclusive);
+    for (int32_t i = 0; i < watched->window->n && status == ORIEL_OK; i++)
+        status = oriel_holders_check_queue(watched->window, i, true);
     if (status == ORIEL_OK && watched->patience == 0 &&
         oriel_lock_all_gate_has_readers(&watched->window->common->gate))
         return ORIEL_E_AGAIN;

@@ -100,7 +100,8 @@ static void add_updater(struct wait_description *description)
         oriel_load_relaxed(
             &oriel_window_control(description->window, description->rank)->accumulate.word) &
         ~UINT32_C(0x80000000);
-    if (word != 0 && word <= (uint32_t)description->window->n)
+    if (word != 0 && word <= (uint32_t)description->window->n &&
+        description->window->holding == NULL)
         add_world_rank(description, world_rank_of(description->window->group->peers[word - 1]));
 }
 

@@ -3,6 +3,9 @@
 #include "observe/stats/pause.h"
 #include "observe/stats/site_places.h"
 
+#include "host/host.h"
+#include "window/handle.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -58,6 +61,19 @@ ENTRY(Win_allocate_shared_c, ORIEL_FLAVOUR_SHARED, (uint64_t)size, disp_unit, AL
       TAKEN)
 ENTRY(Win_create_dynamic, ORIEL_FLAVOUR_DYNAMIC, 0, 1, (MPI_Info info, MPI_Comm comm, MPI_Win *win),
       (info, comm, win))
+
+static int observe_Win_memory_open(const MPIX_Memory_handle *handle, MPI_Info info, MPI_Win *win)
+{
+    struct oriel_observed_call making = creation_begin();
+    int code = oriel_observe_before.Win_memory_open(handle, info, win);
+    if (code != MPI_SUCCESS)
+        return code;
+    const struct oriel_window *window = oriel_handle_find(*win);
+    struct oriel_observed_creation creation = {
+        ORIEL_FLAVOUR_CREATE,   window->targets[0].size_bytes, window->targets[0].disp_unit,
+        oriel_host_singleton(), __builtin_return_address(0),   0};
+    return creation_end(&making, &creation, code, win);
+}
 
 /* The window's description has changed: its name, or for NULL the path to its memory. */
 static void description_changed(struct oriel_observed *observed, const char *name)
@@ -146,6 +162,7 @@ void oriel_observe_creation(struct oriel_api *table)
     table->Win_allocate_shared = observe_Win_allocate_shared;
     table->Win_allocate_shared_c = observe_Win_allocate_shared_c;
     table->Win_create_dynamic = observe_Win_create_dynamic;
+    table->Win_memory_open = observe_Win_memory_open;
     table->Win_attach = observe_Win_attach;
     table->Win_set_name = observe_Win_set_name;
     table->Win_free = observe_Win_free;

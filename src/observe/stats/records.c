@@ -269,8 +269,8 @@ static struct oriel_observed *observed_add_existing(MPI_Win win)
     int name_bytes;
     if (window != NULL) {
         creation.flavour = window->flavour;
-        creation.size_bytes = window->targets[window->rank].size_bytes;
-        creation.disp_unit = window->targets[window->rank].disp_unit;
+        creation.size_bytes = (uint64_t)window->host->size_bytes;
+        creation.disp_unit = window->host->disp_unit;
     }
     /* excludes no rank, so the result is a duplicate */
     int code = window != NULL ? host->Group_excl(window->host->group, 0, NULL, &group)
