@@ -4,11 +4,14 @@
  * failure, the thread that completes the request is a third owner until it has raised the error. */
 #include "api/requests.h"
 
+#include "internode/origin/flush_several.h"
 #include "internode/origin/origin_sync.h"
 #include "internode/origin/rma_requests.h"
 #include "window/handle.h"
 #include "window/host_objects.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct oriel_request_state {
@@ -19,10 +22,14 @@ struct oriel_request_state {
     uint64_t window_id;
     bool noted; /* in this thread's list of failures */
     struct oriel_request_state *next_failed;
+    struct oriel_internode_flush flush;
+    struct oriel_request_state *next_flush;
 };
 
 _Atomic uint32_t oriel_requests_open;
 static _Thread_local struct oriel_request_state *failed;
+static pthread_mutex_t flushes_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct oriel_request_state *flushes; /* in progress; flushes_mutex */
 
 static void request_drop_owner(struct oriel_request_state *asked)
 {
@@ -129,12 +136,31 @@ int oriel_request_give(struct oriel_window *window, const char *call,
     return MPI_SUCCESS;
 }
 
-/* --- completing --- */
+/* --- flushes --- */
 
-void oriel_requests_progress(void)
+/* The flush ends with its last message, of which no request knows. */
+int oriel_request_flush(struct oriel_window *window, const char *call, int32_t target,
+                        MPI_Request *request)
 {
-    oriel_rma_request_progress();
-    report_ended_requests();
+    struct oriel_internode_flush flush;
+    struct oriel_request_state *asked;
+    enum oriel_status status = oriel_internode_flush_begin(window, target, &flush);
+    if (status == ORIEL_OK && oriel_internode_flush_has_ended(window, &flush, &status) &&
+        status == ORIEL_OK)
+        return oriel_error_raise(window, call, oriel_host_completed_request(request));
+    if (status == ORIEL_OK)
+        status = request_create(window, &asked);
+    if (status != ORIEL_OK)
+        return oriel_error_raise(window, call, status);
+    atomic_fetch_add_explicit(&oriel_requests_open, 1, memory_order_relaxed);
+    oriel_rma_request_add(&asked->pending, target);
+    asked->flush = flush;
+    *request = asked->handle;
+    pthread_mutex_lock(&flushes_mutex);
+    asked->next_flush = flushes;
+    flushes = asked;
+    pthread_mutex_unlock(&flushes_mutex);
+    return MPI_SUCCESS;
 }
 
 /* The window of the operation, if it still exists. */
@@ -144,6 +170,45 @@ static struct oriel_window *window_of(const struct oriel_request_state *asked)
     return window != NULL && window->internode != NULL && window->internode->id == asked->window_id
                ? window
                : NULL;
+}
+
+/* A window that has been freed is flushed. */
+static bool flush_has_ended(struct oriel_request_state *asked)
+{
+    enum oriel_status status = ORIEL_OK;
+    struct oriel_window *window = window_of(asked);
+    if (window != NULL && !oriel_internode_flush_has_ended(window, &asked->flush, &status))
+        return false;
+    asked->pending.status = status;
+    if (status != ORIEL_OK)
+        snprintf(asked->pending.text, sizeof asked->pending.text, "%s", oriel_fail_message());
+    return true;
+}
+
+/* One thread at a time. */
+static void end_flushes(void)
+{
+    if (pthread_mutex_trylock(&flushes_mutex) != 0)
+        return;
+    for (struct oriel_request_state **link = &flushes; *link != NULL;) {
+        struct oriel_request_state *asked = *link;
+        if (!flush_has_ended(asked)) {
+            link = &asked->next_flush;
+            continue;
+        }
+        *link = asked->next_flush;
+        oriel_rma_request_end(&asked->pending);
+    }
+    pthread_mutex_unlock(&flushes_mutex);
+}
+
+/* --- completing --- */
+
+void oriel_requests_progress(void)
+{
+    oriel_rma_request_progress();
+    end_flushes();
+    report_ended_requests();
 }
 
 bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *request)

@@ -22,6 +22,10 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
 int oriel_request_give(struct oriel_window *window, const char *call,
                        struct oriel_request_state *asked, int code, MPI_Request *request);
 
+/* A flush of an internode target, or of all for -1, that ends with the request. */
+int oriel_request_flush(struct oriel_window *window, const char *call, int32_t target,
+                        MPI_Request *request);
+
 /* Number of requests that a completion function must handle: not yet reported to the host, or
  * failed and not yet reported to the program. Hidden, so the compiler knows that it is local to the
  * library. */

@@ -55,6 +55,7 @@ enum oriel_waiting {
     /* begins with a pointer to struct oriel_agent (transport/agent/agent.h); for its answer, or for
      * a slot */
     ORIEL_WAITING_AGENT,
+    ORIEL_WAITING_MEMORY, /* for a value in its own memory, from any rank of the window */
     ORIEL_WAITING_COUNT
 };
 
@@ -94,6 +95,23 @@ static inline enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint3
                ? ORIEL_OK
                : oriel_wait_slow(word, sleepers, condition, wanted, watch);
 }
+
+/* For waits that do not use oriel_wait: spins and yields as it does, as long as it does before it
+ * sleeps. Returns true once the condition holds. */
+bool oriel_wait_spinning(bool (*holds)(const void *context), const void *context);
+
+/* A sleep in steps of at most a millisecond. */
+struct oriel_sleep {
+    const struct oriel_watch *watch; /* or NULL */
+    uint64_t since_ns, asked_ns;
+    bool is_published;
+};
+#define ORIEL_SLEEP_NS 1000000
+void oriel_sleep_begin(struct oriel_sleep *sleep, const struct oriel_watch *watch);
+/* After each step: lets the host progress, serves others, publishes the wait, and asks the watch
+ * when it is time. Any result but ORIEL_OK ends the wait, unless its condition now holds. */
+enum oriel_status oriel_sleep_step(struct oriel_sleep *sleep);
+void oriel_sleep_end(const struct oriel_sleep *sleep);
 
 /* W2: wakes the sleepers of word. Called after a seq_cst read-modify-write has changed it. */
 void oriel_wake_sleepers(_Atomic uint32_t *word);

@@ -219,29 +219,41 @@ enum oriel_status oriel_net_await(struct oriel_net_request *request,
     return status;
 }
 
-static void serve_until_event(const struct oriel_event *event, uint32_t at_least)
+void oriel_net_serve_until(bool (*holds)(const void *context), const void *context)
 {
+    oriel_net_help_begin(ORIEL_NET_SERVES);
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
     for (unsigned turns = 0;;) {
         oriel_net_help();
         uint64_t waited_ns = oriel_now_ns() - begin_ns;
-        if (oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least) ||
-            waited_ns >= HELP_NS)
-            return;
+        if (holds(context) || waited_ns >= HELP_NS)
+            break;
         if (waited_ns >= spin_ns)
             yield_sometimes(&turns);
     }
+    oriel_net_help_end();
+}
+
+struct awaited_event {
+    const struct oriel_event *event;
+    uint32_t at_least;
+};
+
+static bool event_has_reached(const void *context)
+{
+    const struct awaited_event *awaited = context;
+    return oriel_wait_reached(oriel_load_acquire(&awaited->event->value), ORIEL_WAIT_SIGNALLED,
+                              awaited->at_least);
 }
 
 enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least,
                                         const struct oriel_watch *watch)
 {
-    if (!oriel_wait_reached(oriel_load_acquire(&event->value), ORIEL_WAIT_SIGNALLED, at_least)) {
+    const struct awaited_event awaited = {event, at_least};
+    if (!event_has_reached(&awaited)) {
         uint64_t begin_ns = oriel_wait_time_begin(watch);
-        oriel_net_help_begin(ORIEL_NET_SERVES);
-        serve_until_event(event, at_least);
-        oriel_net_help_end();
+        oriel_net_serve_until(event_has_reached, &awaited);
         oriel_wait_time_end(watch, begin_ns);
     }
     return oriel_event_wait(event, at_least, watch);
