@@ -89,6 +89,7 @@ const char *oriel_waits_call(const struct oriel_process *process)
         [ORIEL_WAITING_AGREE] = "the creation of a window",
         [ORIEL_WAITING_POST] = "MPI_Win_start",
         [ORIEL_WAITING_COMPLETE] = "MPI_Win_wait",
+        [ORIEL_WAITING_NOTIFICATION] = "MPIX_Win_notify_wait",
         [ORIEL_WAITING_LOCK] = "MPI_Win_lock",
         [ORIEL_WAITING_LOCK_ALL] = "MPI_Win_lock_all",
         [ORIEL_WAITING_UPDATE] = "an accumulate",

@@ -1,12 +1,12 @@
 # Unmodified MPI programs: tests, examples and benchmarks as any user would write them.
 #
 #   oriel_mpi_program(NAME name SOURCES a.c ... [WITH b.c ...] [LANGUAGE C|CXX|Fortran] [LINKED]
-#                     [LIBRARIES ...])
+#                     [EXTENSIONS] [LIBRARIES ...])
 #
 # builds <build>/<this folder>/<host>/<name> once for every host, with the flags of the host's
 # compiler wrapper and none of Oriel's. LINKED places liboriel ahead of the host's library, as
-# pkg-config's flags do. WITH lists C sources that programs of this folder share: each is compiled
-# once for a host. A host without a compiler for the language gets no program.
+# pkg-config's flags do. EXTENSIONS finds Oriel's headers. WITH lists C sources that programs of this
+# folder share: each is compiled once for a host. A host without a compiler for the language gets no program.
 # oriel_program_target() returns the name of the target.
 
 # The name of the target that builds a program of this folder for a host. abi-mpich and abi-openmpi
@@ -19,10 +19,11 @@ function(oriel_program_target name host out)
 endfunction()
 
 function(oriel_mpi_program)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "LINKED" "NAME;LANGUAGE" "SOURCES;WITH;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg
+      "LINKED;EXTENSIONS" "NAME;LANGUAGE" "SOURCES;WITH;LIBRARIES")
   if(NOT arg_NAME OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "oriel_mpi_program: NAME and SOURCES are needed, and nothing but "
-                        "WITH, LANGUAGE, LINKED and LIBRARIES is known: ${ARGN}")
+                        "WITH, LANGUAGE, LINKED, EXTENSIONS and LIBRARIES is known: ${ARGN}")
   endif()
   # also where no host can compile it
   set_property(DIRECTORY APPEND PROPERTY ORIEL_PROGRAMS ${arg_NAME})
@@ -59,6 +60,9 @@ function(oriel_mpi_program)
       Fortran_MODULE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/${host}/${arg_NAME}.modules")
     if(NOT arg_LANGUAGE STREQUAL "Fortran")
       target_compile_options(${target} PRIVATE ${ORIEL_WARNINGS})
+    endif()
+    if(arg_EXTENSIONS)
+      target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include")
     endif()
     if(arg_LINKED)
       target_link_options(${target} PRIVATE -Wl,--no-as-needed)

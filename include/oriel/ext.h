@@ -4,8 +4,8 @@
  *
  * All functions are weak: a program that uses them also links and starts without Oriel, and then
  * must not call them. MPIX_Query_oriel() tells. They follow MPI's rules: they return error classes
- * and raise errors on the window's error handler, PMPIX_ names are for tools, and MPI_PROC_NULL is a
- * target without effect. Counts are in items of their datatype, target_disp in the target's
+ * and raise errors on the window's error handler, PMPIX_ names are for tools, and MPI_PROC_NULL is
+ * a target without effect. Counts are in items of their datatype, target_disp in the target's
  * displacement units. A window that the host serves (docs/troubleshooting.md, O12) is
  * MPI_ERR_UNSUPPORTED_OPERATION. */
 #ifndef ORIEL_EXT_H
@@ -39,13 +39,15 @@ static inline int MPIX_Query_oriel(void)
  * 0. The key may differ between ranks: number is checked against the target's.
  *
  * A notified operation is the operation without _notify, followed by a notification: the target's
- * counter of that number rises by 1. A rank that sees the notification also sees the operation, and all
- * operations that the same thread issued to this target of the window before it: a put or accumulate
- * is visible in the target's memory, a get has read it. The origin needs no flush for that. A count
- * of 0 sends the notification alone. Epochs, errors and completion at the origin are those of the
- * operation without _notify. If it fails, there is no notification.
+ * counter of that number rises by 1. A rank that sees the notification also sees the operation, and
+ * all operations that the same thread issued to this target of the window before it: a put or
+ * accumulate is visible in the target's memory, a get has read it. The origin needs no flush for
+ * that. A count of 0 sends the notification alone. Epochs, errors and completion at the origin are
+ * those of the operation without _notify. If it fails, there is no notification. Counters have 64
+ * bits, so they do not overflow.
  *
- * Errors, besides those: MPI_ERR_ARG if the target has no counter of that number. */
+ * Errors, besides those: MPI_ERR_ARG if the target has no counter of that number. For a target on
+ * another node the call that completes the operation raises it. */
 enum { MPIX_NOTIFICATIONS_MOST = 65536 };
 ORIEL_EXTENSION_(Put_notify,
                  (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
@@ -127,11 +129,11 @@ ORIEL_EXTENSION_(Compare_and_swap_128,
 enum { MPIX_CMP_EQ = 1, MPIX_CMP_NE, MPIX_CMP_LT, MPIX_CMP_LE, MPIX_CMP_GT, MPIX_CMP_GE };
 
 /* Wait until the element at disp in the calling rank's own window memory compares with *value as
- * asked. disp is in the calling rank's displacement units, an address for a dynamic window. datatype
- * is a predefined integer of 1, 2, 4 or 8 bytes, and the element is aligned. What a rank wrote
- * before its update of the element is then visible. The wait sleeps: operations of Oriel wake it
- * at once when their origin completes them, and it sees plain stores within a millisecond. test does
- * not wait; flag is 1 if the comparison holds. Both are local calls and need no epoch.
+ * asked. disp is in the calling rank's displacement units, an address for a dynamic window.
+ * datatype is a predefined integer of 1, 2, 4 or 8 bytes, and the element is aligned. What a rank
+ * wrote before its update of the element is then visible. The wait sleeps: operations of Oriel
+ * wake it at once when their origin completes them, and it sees plain stores within a millisecond.
+ * test does not wait; flag is 1 if the comparison holds. Both are local calls and need no epoch.
  *
  * Errors: MPI_ERR_RMA_RANGE, MPI_ERR_TYPE, MPI_ERR_ARG for an unknown comparison, a NULL or an
  * element that is not aligned, and MPI_ERR_OTHER if a rank of the window has died while the call
@@ -181,8 +183,9 @@ typedef struct {
 } MPIX_Memory_handle;
 
 /* Makes a handle of size bytes from disp (the calling rank's displacement units; an address for a
- * dynamic window) of the calling rank's own window memory. A local call. Free withdraws it: it waits
- * until the epochs that other processes have open on it have ended, and later ones are refused.
+ * dynamic window) of the calling rank's own window memory. A local call. Free withdraws it: it
+ * waits until the epochs that other processes have open on it have ended, and later ones are
+ * refused.
  * MPI_Win_free of the window withdraws all its handles.
  *
  * Errors: MPI_ERR_RMA_RANGE, MPI_ERR_NO_MEM; free: MPI_ERR_ARG for a handle that is not one of the
@@ -195,8 +198,8 @@ ORIEL_EXTENSION_(Win_memory_handle_free, (MPIX_Memory_handle * handle))
  * displacement unit of its owner's window. A local call, by any process of the job. The window has
  * passive-target epochs only. MPI_Win_free gives it back, without its owner.
  *
- * Errors: MPI_ERR_ARG for bytes that are no handle, MPI_ERR_RMA_ATTACH if it is withdrawn (also from
- * later lock calls), MPI_ERR_OTHER if its owner has died. */
+ * Errors: MPI_ERR_ARG for bytes that are no handle, MPI_ERR_RMA_ATTACH if it is withdrawn (also
+ * from later lock calls), MPI_ERR_OTHER if its owner has died. */
 ORIEL_EXTENSION_(Win_memory_open, (const MPIX_Memory_handle *handle, MPI_Info info, MPI_Win *win))
 
 #undef ORIEL_EXTENSION_

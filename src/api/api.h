@@ -1,7 +1,7 @@
 /* The functions that programs call: Oriel's own (oriel_entry_*), one per FUNCTION row of
- * functions.def and row of extensions.def, and the table that the exported names jump through. A tool of Oriel's (checker,
- * observation) replaces entries of the table before the first window is created. A run without one
- * pays one indirect jump. */
+ * functions.def and row of extensions.def, and the table that the exported names jump through. A
+ * tool of Oriel's (checker, observation) replaces entries of the table before the first window is
+ * created. A run without one pays one indirect jump. */
 #ifndef ORIEL_API_API_H
 #define ORIEL_API_API_H
 

@@ -96,6 +96,7 @@ enum oriel_status oriel_check_range(struct oriel_window *window, int target_rank
     const struct oriel_target *there = &window->targets[target_rank];
     target->rank = target_rank;
     target->offset_bytes = 0;
+    target->notifies = 0;
     if (target->side.count == 0 || type->elements == 0)
         return ORIEL_OK; /* nothing is accessed at any displacement */
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC)

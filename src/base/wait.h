@@ -48,6 +48,7 @@ enum oriel_waiting {
     ORIEL_WAITING_AGREE,
     ORIEL_WAITING_POST,     /* for a rank to post */
     ORIEL_WAITING_COMPLETE, /* for a rank to complete */
+    ORIEL_WAITING_NOTIFICATION, /* for a notification, of any rank */
     ORIEL_WAITING_LOCK,     /* for the lock of a target */
     ORIEL_WAITING_LOCK_ALL, /* for the exclusive holders to release */
     ORIEL_WAITING_UPDATE,   /* for a rank's update of the same target */

@@ -32,6 +32,7 @@
 #include "memory/agent_area.h"
 #include "rma/deferred.h"
 #include "sync/access_words.h"
+#include "sync/notify.h"
 #include "sync/pscw_counters.h"
 #include "transport/shared/copy.h"
 #include "window/handle.h"
@@ -160,6 +161,7 @@ static void window_release(struct oriel_window *window)
     if (window->control != NULL) {
         oriel_pscw_counters_close(window);
         oriel_access_words_close(window);
+        oriel_notifications_close(window);
     }
     oriel_create_state_free_block(window->control_offset);
     if (window->group != NULL)

@@ -10,6 +10,7 @@
 #include "memory/mechanism.h"
 #include "memory/pages.h"
 #include "memory/polled_area.h"
+#include "sync/notify.h"
 
 enum oriel_status oriel_create_state_alloc_block(uint64_t len_bytes, uint64_t align_bytes,
                                                  int64_t *stored_offset, uint64_t *offset)
@@ -157,6 +158,9 @@ static enum oriel_status control_words_prepare(struct create_state *state)
         return status;
     window->control = (struct oriel_control *)(oriel_file_base() + offset);
     state->own.target.control_offset = offset;
+    status = oriel_notifications_make(window, oriel_hints_notifications(&window->host->hints));
+    if (status != ORIEL_OK)
+        return status;
     if (window->rank != 0)
         return ORIEL_OK;
     bool wants_rendezvous = window->n > 1 && state->rendezvous == NULL && !state->own.is_freeing;

@@ -22,6 +22,9 @@ struct oriel_span {
     int32_t rank;
     uint64_t offset_bytes;
     struct oriel_side side;
+    /* 0, or the number + 1 of the notification that the target gets with an operation between
+     * nodes (sync/notify.h) */
+    uint32_t notifies;
 };
 
 /* One buffer of an accumulate. */

@@ -1,6 +1,6 @@
 /* The table through which exported names reach Oriel's functions: one slot per row of
- * functions.def and extensions.def, defined in api/entries.c. Before the first window is created, an observer may
- * replace slots by functions that call the previous ones. */
+ * functions.def and extensions.def, defined in api/entries.c. Before the first window is created,
+ * an observer may replace slots by functions that call the previous ones. */
 #ifndef ORIEL_HOST_FUNCTION_TABLE_H
 #define ORIEL_HOST_FUNCTION_TABLE_H
 

@@ -58,6 +58,9 @@ struct oriel_internode_head {
     uint64_t b;
     uint32_t c;
     uint32_t d;
+    /* of an operation: 0, or the number + 1 of the notification that follows it (sync/notify.h) */
+    uint32_t notifies;
+    uint32_t reserved;
 };
 
 /* The head of every reply. Without a failure it ends before the text. */

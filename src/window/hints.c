@@ -4,6 +4,7 @@
 
 #include "host/host.h"
 #include "memory/file.h"
+#include "oriel/ext.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,11 @@ static bool is_operators(const char *value)
     return strcmp(value, "same_op_no_op") == 0 || strcmp(value, "same_op") == 0;
 }
 
+static bool is_counters(const char *value)
+{
+    return is_number(value) && strlen(value) < 8 && atoi(value) <= MPIX_NOTIFICATIONS_MOST;
+}
+
 /* Powers of two. Values below the default may be ignored (MPI-4.1, 10.2). */
 static bool is_alignment(const char *value)
 {
@@ -119,6 +125,7 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info)
     if (status != ORIEL_OK)
         return status;
     strcpy(updated.noncontig, hints->noncontig);
+    strcpy(updated.notifications, hints->notifications);
     strcpy(updated.minimum_alignment, hints->minimum_alignment);
     *hints = updated;
     return ORIEL_OK;
@@ -157,6 +164,11 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints)
 {
     return strtoull(hints->minimum_alignment, NULL, 10);
+}
+
+uint32_t oriel_hints_notifications(const struct oriel_hints *hints)
+{
+    return (uint32_t)strtoul(hints->notifications, NULL, 10);
 }
 
 void oriel_hints_set_contiguous(struct oriel_hints *hints, const void *address)

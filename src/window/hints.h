@@ -1,6 +1,6 @@
 /* The hints of a window (MPI-4.1, 13.2.1): one row per hint in hints.def, and the current value as
- * text. Oriel's semantics depend only on noncontig and minimum_alignment, which only window
- * creation reads. */
+ * text. Oriel's semantics depend only on noncontig, minimum_alignment and notifications, which only
+ * window creation reads. */
 #ifndef ORIEL_WINDOW_HINTS_H
 #define ORIEL_WINDOW_HINTS_H
 
@@ -49,5 +49,8 @@ bool oriel_hint_is_true(const char *value);
 
 /* mpi_minimum_memory_alignment in bytes: a power of two of at most ORIEL_MAP_ALIGN. */
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints);
+
+/* oriel_notifications: the number of the calling rank's counters. */
+uint32_t oriel_hints_notifications(const struct oriel_hints *hints);
 
 #endif

@@ -130,6 +130,22 @@ struct oriel_pscw_counters {
     struct oriel_event made; /* number of entries so far */
 };
 
+/* A counter of notifications, alone on its cache line (sync/notify.c has the argument). */
+struct oriel_notify_counter {
+    alignas(ORIEL_CACHE_LINE) union {
+        _Atomic uint64_t arrived;     /* so far */
+        _Atomic uint32_t arrived_low; /* what waits look at */
+    };
+    _Atomic uint32_t sleepers;
+};
+
+/* A rank's counters, in its memory file. */
+struct oriel_notify_area {
+    struct oriel_event any; /* changes at notifications that find sleepers */
+    struct oriel_notify_counter counters[];
+};
+_Static_assert(sizeof(struct oriel_notify_counter) == ORIEL_CACHE_LINE, "origins differ");
+
 /* The owner's current access to target i: written by the owner, read by threads that wait for a
  * lock on i. */
 enum oriel_access_state {
@@ -203,6 +219,10 @@ struct oriel_control {
     _Atomic uint64_t record_offset;
     /* of struct oriel_common, if the owner leads one of several nodes; set once */
     _Atomic uint64_t common_offset;
+    /* of struct oriel_notify_area, in the owner's file, and the number of counters; set before the
+     * window exists */
+    uint64_t notify_offset;
+    uint32_t notify_count;
     alignas(ORIEL_CACHE_LINE) struct oriel_regions regions;
     struct oriel_pscw_counters partners;
     /* of _Atomic uint8_t [n], enum oriel_access_state, in the owner's file; 0: all NONE. Set

@@ -87,6 +87,8 @@ struct oriel_window {
     _Atomic(struct oriel_attached *) attached;
     /* of this rank's table of regions, once it has one (create/regions.c) */
     struct oriel_region_arrays *region_arrays;
+    /* NULL: this rank has no counters of notifications (sync/notify.h) */
+    struct oriel_notifications *notifications;
     uint64_t serial; /* counts all windows that this process has created, from 1 */
     uint64_t id;     /* the same on all ranks, unique in the job */
     enum oriel_flavour flavour;

@@ -149,26 +149,26 @@ void window_watch(MPI_Win win)
     MPI_Win_set_errhandler(win, harness.handler);
 }
 
-struct window window_make(enum window_kind kind, MPI_Aint size_bytes, int disp_unit, MPI_Comm comm)
+struct window window_make_with(MPI_Info info, enum window_kind kind, MPI_Aint size_bytes,
+                               int disp_unit, MPI_Comm comm)
 {
     struct window window = {MPI_WIN_NULL, NULL, kind};
     switch (kind) {
     case KIND_ALLOCATE:
-        MPI_Win_allocate(size_bytes, disp_unit, MPI_INFO_NULL, comm, &window.base, &window.win);
+        MPI_Win_allocate(size_bytes, disp_unit, info, comm, &window.base, &window.win);
         break;
     case KIND_SHARED:
-        MPI_Win_allocate_shared(size_bytes, disp_unit, MPI_INFO_NULL, comm, &window.base,
-                                &window.win);
+        MPI_Win_allocate_shared(size_bytes, disp_unit, info, comm, &window.base, &window.win);
         break;
     case KIND_ARENA:
         if (size_bytes > 0)
             MPI_Alloc_mem(size_bytes, MPI_INFO_NULL, &window.base);
-        MPI_Win_create(window.base, size_bytes, disp_unit, MPI_INFO_NULL, comm, &window.win);
+        MPI_Win_create(window.base, size_bytes, disp_unit, info, comm, &window.win);
         break;
     default:
         if (size_bytes > 0)
             window.base = malloc((size_t)size_bytes);
-        MPI_Win_create(window.base, size_bytes, disp_unit, MPI_INFO_NULL, comm, &window.win);
+        MPI_Win_create(window.base, size_bytes, disp_unit, info, comm, &window.win);
         break;
     }
     window_watch(window.win);
@@ -176,6 +176,11 @@ struct window window_make(enum window_kind kind, MPI_Aint size_bytes, int disp_u
         memset(window.base, 0, (size_t)size_bytes);
     barrier(comm);
     return window;
+}
+
+struct window window_make(enum window_kind kind, MPI_Aint size_bytes, int disp_unit, MPI_Comm comm)
+{
+    return window_make_with(MPI_INFO_NULL, kind, size_bytes, disp_unit, comm);
 }
 
 void window_free(struct window *window)

@@ -90,6 +90,8 @@ int harness_thread_level(void);
 
 /* Windows over any communicator; bytes and unit may differ by rank. */
 struct window window_make(enum window_kind kind, MPI_Aint size_bytes, int disp_unit, MPI_Comm comm);
+struct window window_make_with(MPI_Info info, enum window_kind kind, MPI_Aint size_bytes,
+                               int disp_unit, MPI_Comm comm);
 void window_free(struct window *window);
 /* Sets the same error handler on a window that the case made. */
 void window_watch(MPI_Win win);

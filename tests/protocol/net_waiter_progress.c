@@ -85,7 +85,8 @@ static void signal_each_other(struct oriel_window *window)
         for (uint32_t end = i + SERIES; i < end; i++) {
             if (team_rank == 0)
                 service_send(&stream, SIGNAL, 8, NULL);
-            team_expect(oriel_net_await_event(&service_signals, i, NULL) == ORIEL_OK);
+            team_expect(oriel_net_await_word(&service_signals.value, &service_signals.sleepers, i,
+                                             NULL) == ORIEL_OK);
             if (team_rank == 1)
                 service_send(&stream, SIGNAL, 8, NULL);
         }

@@ -133,6 +133,7 @@ struct sender {
     int32_t rank;
     struct oriel_net_peer *peer;
     struct oriel_internode_head head; /* of all messages: kind and d */
+    uint32_t notifies;                /* of the last message */
     uint64_t offset_bytes;
     uint64_t unit_bytes;  /* is not split */
     uint64_t limit_bytes; /* payload limit of one message */
@@ -240,6 +241,8 @@ static enum oriel_status send_next_message(struct sender *sender, uint64_t left_
     plan_message(sender, left_bytes);
     if (sender->moved_bytes == 0)
         return oriel_fail(ORIEL_E_OTHER, "a datatype ends before its size");
+    if (sender->moved_bytes == left_bytes)
+        head.notifies = sender->notifies;
     data[pieces] = describe_target(sender, &head);
     pieces += data[pieces].iov_len > 0;
     if (sender->origin.open)
@@ -294,6 +297,15 @@ static void sender_free(struct sender *sender)
     free(sender->stage);
 }
 
+/* Operations of devices are not in the order of messages. */
+static enum oriel_status await_rdma(struct oriel_window *window, int32_t target)
+{
+    if (oriel_likely(!oriel_net_has_devices()))
+        return ORIEL_OK;
+    enum oriel_status status = oriel_internode_flush_rdma(window, target);
+    return status == ORIEL_OK ? oriel_internode_flush_local(window, target) : status;
+}
+
 /* Sends all messages of an operation that moves total_bytes. operand: the data to send; result: the
  * destination of the reply; either may be NULL. */
 static enum oriel_status send_all_messages(struct sender *sender, const struct oriel_span *target,
@@ -306,7 +318,10 @@ static enum oriel_status send_all_messages(struct sender *sender, const struct o
     sender->batches = sender->few;
     sender->rank = target->rank;
     sender->offset_bytes = target->offset_bytes;
+    sender->notifies = target->notifies;
     enum oriel_status status = oriel_internode_enter(sender->window, target->rank, &sender->peer);
+    if (status == ORIEL_OK && target->notifies != 0)
+        status = await_rdma(sender->window, target->rank);
     if (status != ORIEL_OK)
         return status;
     bool opened =
@@ -335,8 +350,8 @@ static enum oriel_status rdma_path_find(struct oriel_window *window,
                                         const struct oriel_side *origin, struct rdma_path *out)
 {
     out->key = NULL;
-    if (oriel_likely(!oriel_net_has_devices()) || !oriel_side_is_plain(&target->side) ||
-        !oriel_side_is_plain(origin))
+    if (oriel_likely(!oriel_net_has_devices()) || target->notifies != 0 ||
+        !oriel_side_is_plain(&target->side) || !oriel_side_is_plain(origin))
         return ORIEL_OK;
     enum oriel_status status = oriel_internode_enter(window, target->rank, &out->peer);
     if (status == ORIEL_OK)
@@ -423,6 +438,17 @@ enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
     sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
     return send_all_messages(&sender, target, elements.count * sender.unit_bytes,
                              op != ORIEL_OPERATOR_NO_OP ? origin : NULL, result);
+}
+
+enum oriel_status oriel_internode_notify(struct oriel_window *window, int32_t target,
+                                         uint32_t number)
+{
+    struct oriel_net_peer *peer;
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_PUT, .notifies = number + 1};
+    enum oriel_status status = oriel_internode_enter(window, target, &peer);
+    if (status == ORIEL_OK)
+        status = await_rdma(window, target);
+    return status == ORIEL_OK ? oriel_internode_send(window, target, peer, &head, NULL, 0) : status;
 }
 
 enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,

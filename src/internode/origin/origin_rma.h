@@ -18,7 +18,9 @@
  * contents: of a get, of an accumulate that returns them, or the element of a swap.
  *
  * An operation of more than ORIEL_NET_DATA_BYTES is several messages. Each message of an accumulate
- * has whole elements. */
+ * has whole elements. The last message of a notified operation has notifies; a put without bytes
+ * may be a notification alone. Messages are served in order, but RDMA is not in that order: a
+ * notified operation is never RDMA, and first awaits the RDMA operations before it. */
 #ifndef ORIEL_INTERNODE_ORIGIN_ORIGIN_RMA_H
 #define ORIEL_INTERNODE_ORIGIN_ORIGIN_RMA_H
 
@@ -48,6 +50,9 @@ enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
                                              struct oriel_elements elements, enum oriel_operator op,
                                              const struct oriel_operand *origin,
                                              const struct oriel_operand *result);
+/* A notification alone, which follows all earlier operations of this thread on the target. */
+enum oriel_status oriel_internode_notify(struct oriel_window *window, int32_t target,
+                                         uint32_t number);
 enum oriel_status oriel_internode_compare_and_swap(struct oriel_window *window,
                                                    const struct oriel_span *target,
                                                    const void *origin, const void *compare,

@@ -52,7 +52,9 @@ enum oriel_status oriel_internode_send(struct oriel_window *window, int32_t targ
     oriel_lazy_lock_before_message(window, target, data, pieces);
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
-    enum oriel_status status = oriel_net_tell_later(peer, &bytes);
+    /* the target may await a notification, while this process need not call again */
+    enum oriel_status status =
+        (head->notifies != 0 ? oriel_net_tell : oriel_net_tell_later)(peer, &bytes);
     if (status != ORIEL_OK)
         return oriel_internode_send_status(status, target);
     oriel_delay();
@@ -201,7 +203,9 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
     oriel_internode_address(window, target, head);
     struct oriel_net_bytes bytes = {head, sizeof *head, data, pieces};
     request_begin(window, target, peer, request);
-    return request_sent(oriel_net_ask_later(peer, &bytes, &request->net), request, many);
+    return request_sent(
+        (head->notifies != 0 ? oriel_net_ask : oriel_net_ask_later)(peer, &bytes, &request->net),
+        request, many);
 }
 
 /* Awaits the open requests. reports: the caller is a flush, which returns failures. Otherwise too

@@ -145,6 +145,9 @@ void oriel_internode_replies_close(struct oriel_internode *internode);
 void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
                                     enum oriel_status status);
 
+/* Whether such a failure has not been reported to this origin yet. */
+bool oriel_internode_has_failed(const struct oriel_window *window, int32_t from);
+
 /* Whether a message of an epoch must not be served now: its lock is not acquired yet, and again
  * runs when it is, or the lock was refused. */
 typedef void oriel_internode_serve_fn(struct oriel_window *window,
@@ -177,14 +180,24 @@ void oriel_internode_keys_close(struct oriel_internode *internode);
 /* When the window is no longer served. */
 void oriel_internode_close(struct oriel_window *window);
 
-/* Waits for an event that ranks of any node of the window signal. */
+/* oriel_wait (ORIEL_WAIT_SIGNALLED) for a word that ranks of any node of the window change. */
+static inline enum oriel_status oriel_internode_wait(const struct oriel_window *window,
+                                                     _Atomic uint32_t *word,
+                                                     _Atomic uint32_t *sleepers, uint32_t at_least,
+                                                     const struct oriel_watch *watch)
+{
+    return oriel_unlikely(window->internode != NULL)
+               ? oriel_net_await_word(word, sleepers, at_least, watch)
+               : oriel_wait(word, sleepers, ORIEL_WAIT_SIGNALLED, at_least, watch);
+}
+
+/* The same for an event. */
 static inline enum oriel_status oriel_internode_event_wait(const struct oriel_window *window,
                                                            struct oriel_event *event,
                                                            uint32_t at_least,
                                                            const struct oriel_watch *watch)
 {
-    return oriel_unlikely(window->internode != NULL) ? oriel_net_await_event(event, at_least, watch)
-                                                     : oriel_event_wait(event, at_least, watch);
+    return oriel_internode_wait(window, &event->value, &event->sleepers, at_least, watch);
 }
 
 #endif

@@ -36,6 +36,11 @@ static enum oriel_status recorded_failure(const struct oriel_window *window, int
     return (enum oriel_status)(window->internode->refused[from] & ~ORIEL_INTERNODE_EPOCH_REFUSED);
 }
 
+bool oriel_internode_has_failed(const struct oriel_window *window, int32_t from)
+{
+    return recorded_failure(window, from) != ORIEL_OK;
+}
+
 void oriel_internode_record_failure(struct oriel_window *window, int32_t from,
                                     enum oriel_status status)
 {

@@ -10,6 +10,7 @@
 #include "reduce/cpu_swap.h"
 #include "rma/path_select.h"
 #include "rma/rma.h"
+#include "sync/notify.h"
 
 #include <string.h>
 
@@ -27,7 +28,9 @@ _Static_assert(sizeof(struct {
 static struct oriel_span span_of(const struct oriel_internode_order *order,
                                  const struct oriel_internode_part *part)
 {
-    return (struct oriel_span){order->window->rank, (uint64_t)part->at_bytes, {&part->type, 1}};
+    return (struct oriel_span){.rank = order->window->rank,
+                               .offset_bytes = (uint64_t)part->at_bytes,
+                               .side = {&part->type, 1}};
 }
 
 /* Puts or gets part by part. packed: the message's operands, or a buffer for the data read. */
@@ -127,8 +130,8 @@ static enum oriel_status serve_swap(struct oriel_window *window,
 }
 
 /* Replies with the data that a get or an accumulate has read. */
-static void operation_reply(const struct oriel_internode_order *order,
-                            const struct oriel_net_requester *asker)
+static enum oriel_status operation_reply(const struct oriel_internode_order *order,
+                                         const struct oriel_net_requester *asker)
 {
     struct oriel_window *window = order->window;
     const struct oriel_internode_head *head = order->head;
@@ -137,6 +140,7 @@ static void operation_reply(const struct oriel_internode_order *order,
     if (status != ORIEL_OK)
         oriel_internode_record_failure(window, head->from, status);
     oriel_internode_reply(window, asker, head->from, &data, status == ORIEL_OK ? 1 : 0);
+    return status;
 }
 
 /* Sends a run of memory that loads can read directly from its place. Loads a word in one piece, for
@@ -159,6 +163,23 @@ static bool reply_with_run(const struct oriel_internode_order *order,
     return true;
 }
 
+/* Whether the window has the counter that an operation notifies. */
+static enum oriel_status notification_check(const struct oriel_window *window,
+                                            const struct oriel_internode_head *head)
+{
+    if (oriel_likely(head->notifies == 0))
+        return ORIEL_OK;
+    return oriel_notify_check(window, window->rank, (int)(head->notifies - 1));
+}
+
+/* After the operation. If it, or an earlier one of this origin, has failed, the notification would
+ * be wrong. */
+static void notification_serve(struct oriel_window *window, const struct oriel_internode_head *head)
+{
+    if (oriel_unlikely(head->notifies != 0) && !oriel_internode_has_failed(window, head->from))
+        oriel_notify_signal(oriel_notify_area(window, window->rank), head->notifies - 1);
+}
+
 static void operation_serve(struct oriel_window *window, const struct oriel_net_requester *asker,
                             const struct oriel_internode_head *head,
                             const struct oriel_net_received *message)
@@ -169,24 +190,28 @@ static void operation_serve(struct oriel_window *window, const struct oriel_net_
     bool asked =
         head->kind == ORIEL_INTERNODE_GET || head->kind == ORIEL_INTERNODE_SWAP ||
         (head->kind == ORIEL_INTERNODE_ACCUMULATE && (head->d >> 16 & ORIEL_INTERNODE_RETURNS));
-    enum oriel_status status = ORIEL_OK;
-    if (head->kind == ORIEL_INTERNODE_SWAP)
+    bool is_alone = head->notifies != 0 && head->kind == ORIEL_INTERNODE_PUT && head->b == 0 &&
+                    message->len_bytes == 0;
+    enum oriel_status status = notification_check(window, head);
+    if (status == ORIEL_OK && head->kind == ORIEL_INTERNODE_SWAP)
         status = serve_swap(window, head, message, found, &data.iov_len);
-    else
+    else if (status == ORIEL_OK && !is_alone)
         status = oriel_internode_order_read(&order, message);
     if (status == ORIEL_OK && head->kind == ORIEL_INTERNODE_SWAP) {
         oriel_internode_reply(window, asker, head->from, &data, 1);
     } else if (status == ORIEL_OK && asked) {
         if (head->kind != ORIEL_INTERNODE_GET || head->c != 0 || !reply_with_run(&order, asker))
-            operation_reply(&order, asker);
+            status = operation_reply(&order, asker);
     } else {
-        if (status == ORIEL_OK)
+        if (status == ORIEL_OK && !is_alone)
             status = operation_execute(&order, NULL);
         if (status != ORIEL_OK)
             oriel_internode_record_failure(window, head->from, status);
         if (asked)
             oriel_internode_reply(window, asker, head->from, NULL, 0);
     }
+    if (status == ORIEL_OK)
+        notification_serve(window, head);
 }
 
 void oriel_internode_serve_operation(struct oriel_window *window,

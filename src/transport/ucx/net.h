@@ -170,9 +170,10 @@ enum oriel_status oriel_net_ask_later(struct oriel_net_peer *peer,
 enum oriel_status oriel_net_await(struct oriel_net_request *request,
                                   const struct oriel_watch *watch);
 
-/* oriel_event_wait for an event that messages of other nodes signal. This thread may serve them. */
-enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least,
-                                        const struct oriel_watch *watch);
+/* oriel_wait (ORIEL_WAIT_SIGNALLED) for a word that messages of other nodes change. This thread may
+ * serve them. */
+enum oriel_status oriel_net_await_word(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                       uint32_t at_least, const struct oriel_watch *watch);
 
 /* For waits by other means: this thread serves messages of other nodes until the condition holds,
  * or for the time that is worth it. */

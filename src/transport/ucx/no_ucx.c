@@ -43,10 +43,10 @@ void oriel_net_serve_until(bool (*holds)(const void *context), const void *conte
     (void)holds, (void)context;
 }
 
-enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least,
-                                        const struct oriel_watch *watch)
+enum oriel_status oriel_net_await_word(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                       uint32_t at_least, const struct oriel_watch *watch)
 {
-    return oriel_event_wait(event, at_least, watch);
+    return oriel_wait(word, sleepers, ORIEL_WAIT_SIGNALLED, at_least, watch);
 }
 
 void oriel_net_answer(const struct oriel_net_requester *asker, const struct oriel_net_bytes *answer)

@@ -235,26 +235,26 @@ void oriel_net_serve_until(bool (*holds)(const void *context), const void *conte
     oriel_net_help_end();
 }
 
-struct awaited_event {
-    const struct oriel_event *event;
+struct awaited_word {
+    const _Atomic uint32_t *word;
     uint32_t at_least;
 };
 
-static bool event_has_reached(const void *context)
+static bool word_has_reached(const void *context)
 {
-    const struct awaited_event *awaited = context;
-    return oriel_wait_reached(oriel_load_acquire(&awaited->event->value), ORIEL_WAIT_SIGNALLED,
+    const struct awaited_word *awaited = context;
+    return oriel_wait_reached(oriel_load_acquire(awaited->word), ORIEL_WAIT_SIGNALLED,
                               awaited->at_least);
 }
 
-enum oriel_status oriel_net_await_event(struct oriel_event *event, uint32_t at_least,
-                                        const struct oriel_watch *watch)
+enum oriel_status oriel_net_await_word(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
+                                       uint32_t at_least, const struct oriel_watch *watch)
 {
-    const struct awaited_event awaited = {event, at_least};
-    if (!event_has_reached(&awaited)) {
+    const struct awaited_word awaited = {word, at_least};
+    if (!word_has_reached(&awaited)) {
         uint64_t begin_ns = oriel_wait_time_begin(watch);
-        oriel_net_serve_until(event_has_reached, &awaited);
+        oriel_net_serve_until(word_has_reached, &awaited);
         oriel_wait_time_end(watch, begin_ns);
     }
-    return oriel_event_wait(event, at_least, watch);
+    return oriel_wait(word, sleepers, ORIEL_WAIT_SIGNALLED, at_least, watch);
 }

@@ -66,7 +66,7 @@ static void waits_make_no_progress(void **state)
     oriel_net_help();
     oriel_net_help_end();
     struct oriel_event event = {1, 0};
-    assert_int_equal(oriel_net_await_event(&event, 1, NULL), ORIEL_OK);
+    assert_int_equal(oriel_net_await_word(&event.value, &event.sleepers, 1, NULL), ORIEL_OK);
     oriel_net_progress();
     oriel_net_answer(NULL, NULL);
     oriel_net_stop();

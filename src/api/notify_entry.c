@@ -1,0 +1,226 @@
+/* Notified access (include/oriel/ext.h): operations that notify their target, and the calls that
+ * take notifications. sync/notify.c has the argument. A put of bytes to memory that the CPU reaches
+ * has the fast path of MPI_Put. On a target of the same node the operation and what is queued
+ * before it are executed first; to another node the notification goes with the operation's last
+ * message. */
+#include "api/api.h"
+#include "api/argument_checks.h"
+#include "api/put_get_fast.h"
+#include "internode/origin/origin_rma.h"
+#include "rma/deferred.h"
+#include "sync/memory_wait.h"
+#include "sync/notify.h"
+#include "transport/shared/copy.h"
+#include "window/handle.h"
+
+/* The arguments of one of the three operations. */
+struct notified {
+    const char *call;
+    void *origin_addr;
+    struct oriel_sides sides;
+    int number;
+};
+
+/* After the checks of the operation. A target on another node checks the number itself. */
+static enum oriel_status begin_notified(struct oriel_window *window, const struct notified *given,
+                                        struct oriel_span *target)
+{
+    enum oriel_status status = ORIEL_OK;
+    if (!oriel_is_internode(window, target->rank))
+        status = oriel_notify_check(window, target->rank, given->number);
+    else if (given->number < 0 || given->number >= MPIX_NOTIFICATIONS_MOST)
+        status = oriel_fail(ORIEL_E_ARG, "notification number %d: numbers are from 0 to %d",
+                            given->number, MPIX_NOTIFICATIONS_MOST - 1);
+    if (status != ORIEL_OK)
+        return status;
+    target->notifies = (uint32_t)given->number + 1;
+    oriel_check_passed(window);
+    return ORIEL_OK;
+}
+
+/* After the operation, which moved something or not. */
+static enum oriel_status end_notified(struct oriel_window *window, const struct oriel_span *target,
+                                      bool moves)
+{
+    const uint32_t number = target->notifies - 1;
+    if (oriel_is_internode(window, target->rank))
+        return moves ? ORIEL_OK : oriel_internode_notify(window, target->rank, number);
+    enum oriel_status status = oriel_deferred_complete(window, target->rank);
+    if (status == ORIEL_OK) {
+        oriel_notify_signal(oriel_notify_area(window, target->rank), number);
+        oriel_memory_changed(window);
+    }
+    return status;
+}
+
+static enum oriel_status transfer_notified(struct oriel_window *window,
+                                           const struct notified *given, bool to_target)
+{
+    struct oriel_span target;
+    struct oriel_side here;
+    enum oriel_status status =
+        oriel_check_transfer(window, &given->sides, to_target, &target, &here);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("origin", given->origin_addr, &here);
+    if (status == ORIEL_OK)
+        status = begin_notified(window, given, &target);
+    if (status == ORIEL_OK)
+        status = to_target ? oriel_put(window, &target, given->origin_addr, &here)
+                           : oriel_get(window, &target, given->origin_addr, &here);
+    const struct oriel_side *source = to_target ? &here : &target.side;
+    return status != ORIEL_OK
+               ? status
+               : end_notified(window, &target, source->count * source->type->size_bytes > 0);
+}
+
+static enum oriel_status accumulate_notified(struct oriel_window *window,
+                                             const struct notified *given, MPI_Op op)
+{
+    struct oriel_span target;
+    struct oriel_elements elements;
+    struct oriel_operand from = {.here = given->origin_addr};
+    enum oriel_operator operation = ORIEL_OPERATOR_NO_OP;
+    if (op == MPI_NO_OP)
+        return oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
+    enum oriel_status status =
+        oriel_check_accumulate(window, &given->sides, op, &target, &from.side, &elements);
+    if (status == ORIEL_OK)
+        status = oriel_check_operator(op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE,
+                                      &operation);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("origin", given->origin_addr, &from.side);
+    if (status == ORIEL_OK)
+        status = begin_notified(window, given, &target);
+    if (status == ORIEL_OK)
+        status = oriel_accumulate(window, &target, elements, operation, &from, NULL);
+    return status != ORIEL_OK ? status : end_notified(window, &target, elements.count > 0);
+}
+
+static __attribute__((noinline)) int
+put_notified(void *origin_addr, const struct oriel_sides *sides, int number, MPI_Win win)
+{
+    const struct notified given = {"MPIX_Put_notify", origin_addr, *sides, number};
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_error_no_extension(given.call, win);
+    if (sides->target_rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    return oriel_error_raise(window, given.call, transfer_notified(window, &given, true));
+}
+
+/* As in oriel_entry_Put. */
+int oriel_entry_Put_notify(const void *origin_addr, MPI_Count origin_count,
+                           MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                           MPI_Count target_count, MPI_Datatype target_datatype, int number,
+                           MPI_Win win)
+{
+    char *there;
+    uint64_t len_bytes;
+    if (oriel_likely(oriel_fast_known(win, origin_datatype)) &&
+        oriel_likely(origin_datatype == target_datatype) &&
+        oriel_likely(origin_count == target_count) && oriel_likely(origin_addr != NULL) &&
+        oriel_likely(
+            oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)) &&
+        oriel_likely(len_bytes > 0)) {
+        const struct oriel_window *window = oriel_tls_cache.window;
+        const struct oriel_control *control = oriel_window_control(window, target_rank);
+        if (oriel_likely((uint32_t)number < control->notify_count)) {
+            oriel_copy_premap(there, len_bytes);
+            oriel_copy(there, origin_addr, len_bytes);
+            oriel_notify_signal(oriel_notify_area(window, target_rank), (uint32_t)number);
+            oriel_memory_changed(window);
+            return MPI_SUCCESS;
+        }
+    }
+    const struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                      target_disp,  target_count,    target_datatype};
+    return put_notified((void *)(uintptr_t)origin_addr, &sides, number, win);
+}
+
+int oriel_entry_Get_notify(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                           int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                           MPI_Datatype target_datatype, int number, MPI_Win win)
+{
+    const struct notified given = {
+        "MPIX_Get_notify",
+        origin_addr,
+        {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        number};
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_error_no_extension(given.call, win);
+    if (target_rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    return oriel_error_raise(window, given.call, transfer_notified(window, &given, false));
+}
+
+int oriel_entry_Accumulate_notify(const void *origin_addr, MPI_Count origin_count,
+                                  MPI_Datatype origin_datatype, int target_rank,
+                                  MPI_Aint target_disp, MPI_Count target_count,
+                                  MPI_Datatype target_datatype, MPI_Op op, int number, MPI_Win win)
+{
+    const struct notified given = {
+        "MPIX_Accumulate_notify",
+        (void *)(uintptr_t)origin_addr,
+        {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        number};
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_error_no_extension(given.call, win);
+    if (target_rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    return oriel_error_raise(window, given.call, accumulate_notified(window, &given, op));
+}
+
+/* --- taking --- */
+
+static enum oriel_status check_taking(const struct oriel_window *window, int number,
+                                      MPI_Count count)
+{
+    enum oriel_status status = oriel_notify_check(window, window->rank, number);
+    if (status == ORIEL_OK && (count < 1 || count > INT_MAX))
+        status = oriel_fail(ORIEL_E_COUNT, "count %lld: a call takes 1 to %d notifications",
+                            (long long)count, INT_MAX);
+    return status;
+}
+
+int oriel_entry_Win_notify_wait(MPI_Win win, int number, MPI_Count count)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_error_no_extension("MPIX_Win_notify_wait", win);
+    enum oriel_status status = check_taking(window, number, count);
+    if (oriel_likely(status == ORIEL_OK))
+        status = oriel_notify_wait(window, (uint32_t)number, (uint32_t)count);
+    return oriel_error_raise(window, "MPIX_Win_notify_wait", status);
+}
+
+int oriel_entry_Win_notify_test(MPI_Win win, int number, MPI_Count count, int *flag)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_error_no_extension("MPIX_Win_notify_test", win);
+    enum oriel_status status = check_taking(window, number, count);
+    if (status == ORIEL_OK && flag == NULL)
+        status = oriel_fail(ORIEL_E_ARG, "the flag argument is NULL");
+    if (oriel_unlikely(status != ORIEL_OK))
+        return oriel_error_raise(window, "MPIX_Win_notify_test", status);
+    *flag = oriel_notify_take(window->notifications, (uint32_t)number, (uint32_t)count);
+    return *flag ? MPI_SUCCESS
+                 : oriel_error_raise(window, "MPIX_Win_notify_test", oriel_notify_missed(window));
+}
+
+int oriel_entry_Win_notify_wait_any(MPI_Win win, int n, const int numbers[], int *index)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (oriel_unlikely(window == NULL))
+        return oriel_error_no_extension("MPIX_Win_notify_wait_any", win);
+    enum oriel_status status = ORIEL_OK;
+    if (n < 1 || numbers == NULL || index == NULL)
+        status = oriel_fail(ORIEL_E_ARG, "%d numbers to wait for, or a NULL argument", n);
+    for (int i = 0; i < n && status == ORIEL_OK; i++)
+        status = oriel_notify_check(window, window->rank, numbers[i]);
+    if (status == ORIEL_OK)
+        status = oriel_notify_wait_any(window, n, numbers, index);
+    return oriel_error_raise(window, "MPIX_Win_notify_wait_any", status);
+}
