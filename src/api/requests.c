@@ -138,15 +138,42 @@ int oriel_request_give(struct oriel_window *window, const char *call,
 
 /* --- flushes --- */
 
-/* The flush ends with its last message, of which no request knows. */
+/* The window of the operation, if it still exists. */
+static struct oriel_window *window_of(const struct oriel_request_state *asked)
+{
+    struct oriel_window *window = oriel_handle_find(asked->win);
+    return window != NULL && window->internode != NULL && window->internode->id == asked->window_id
+               ? window
+               : NULL;
+}
+
+static void flush_end(struct oriel_request_state *asked, const struct oriel_first_failure *failure)
+{
+    asked->pending.status = failure->status;
+    snprintf(asked->pending.text, sizeof asked->pending.text, "%.*s",
+             (int)sizeof asked->pending.text - 1, failure->text);
+    oriel_rma_request_end(&asked->pending);
+}
+
+/* With flushes_mutex held. */
+static void flush_list_add(struct oriel_request_state *asked)
+{
+    asked->next_flush = flushes;
+    flushes = asked;
+}
+
 int oriel_request_flush(struct oriel_window *window, const char *call, int32_t target,
                         MPI_Request *request)
 {
     struct oriel_internode_flush flush;
     struct oriel_request_state *asked;
+    struct oriel_first_failure failure = {.status = ORIEL_OK};
+    enum oriel_status ended_with = ORIEL_OK;
     enum oriel_status status = oriel_internode_flush_begin(window, target, &flush);
-    if (status == ORIEL_OK && oriel_internode_flush_has_ended(window, &flush, &status) &&
-        status == ORIEL_OK)
+    const bool ended =
+        status == ORIEL_OK && oriel_internode_flush_has_ended(window, &flush, &ended_with);
+    oriel_first_failure_record(&failure, ended_with);
+    if (ended && failure.status == ORIEL_OK)
         return oriel_error_raise(window, call, oriel_host_completed_request(request));
     if (status == ORIEL_OK)
         status = request_create(window, &asked);
@@ -157,47 +184,31 @@ int oriel_request_flush(struct oriel_window *window, const char *call, int32_t t
     asked->flush = flush;
     *request = asked->handle;
     pthread_mutex_lock(&flushes_mutex);
-    asked->next_flush = flushes;
-    flushes = asked;
+    if (ended)
+        flush_end(asked, &failure);
+    else
+        flush_list_add(asked);
     pthread_mutex_unlock(&flushes_mutex);
     return MPI_SUCCESS;
 }
 
-/* The window of the operation, if it still exists. */
-static struct oriel_window *window_of(const struct oriel_request_state *asked)
-{
-    struct oriel_window *window = oriel_handle_find(asked->win);
-    return window != NULL && window->internode != NULL && window->internode->id == asked->window_id
-               ? window
-               : NULL;
-}
-
-/* A window that has been freed is flushed. */
-static bool flush_has_ended(struct oriel_request_state *asked)
-{
-    enum oriel_status status = ORIEL_OK;
-    struct oriel_window *window = window_of(asked);
-    if (window != NULL && !oriel_internode_flush_has_ended(window, &asked->flush, &status))
-        return false;
-    asked->pending.status = status;
-    if (status != ORIEL_OK)
-        snprintf(asked->pending.text, sizeof asked->pending.text, "%s", oriel_fail_message());
-    return true;
-}
-
-/* One thread at a time. */
+/* Ends those that are over, in one thread at a time. A window that has been freed is flushed. */
 static void end_flushes(void)
 {
     if (pthread_mutex_trylock(&flushes_mutex) != 0)
         return;
     for (struct oriel_request_state **link = &flushes; *link != NULL;) {
         struct oriel_request_state *asked = *link;
-        if (!flush_has_ended(asked)) {
+        struct oriel_window *window = window_of(asked);
+        struct oriel_first_failure failure = {.status = ORIEL_OK};
+        enum oriel_status status = ORIEL_OK;
+        if (window != NULL && !oriel_internode_flush_has_ended(window, &asked->flush, &status)) {
             link = &asked->next_flush;
             continue;
         }
+        oriel_first_failure_record(&failure, status);
         *link = asked->next_flush;
-        oriel_rma_request_end(&asked->pending);
+        flush_end(asked, &failure);
     }
     pthread_mutex_unlock(&flushes_mutex);
 }

@@ -45,7 +45,7 @@ static enum oriel_status awaited_make(struct oriel_window *window, MPI_Aint disp
         status = oriel_check_range(window, window->rank, disp, &place);
     if (status != ORIEL_OK)
         return status;
-    const uint64_t address = window->targets[window->rank].address + place.offset_bytes;
+    const uint64_t address = (uint64_t)(uintptr_t)window->base + place.offset_bytes;
     if (address % awaited->size_bytes != 0)
         return oriel_fail(ORIEL_E_ARG, "the element at displacement %ld is not aligned", (long)disp);
     awaited->at = (const void *)(uintptr_t)address;
