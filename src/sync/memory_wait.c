@@ -131,7 +131,7 @@ enum oriel_status oriel_memory_wait(struct oriel_window *window,
                                     const struct oriel_awaited_value *awaited)
 {
     struct oriel_watched watched = {.window = window, .win_rank = -1};
-    const struct oriel_watch watch = {oriel_liveness_all, &watched, ORIEL_WAITING_MEMORY};
+    const struct oriel_watch watch = {oriel_liveness_any, &watched, ORIEL_WAITING_MEMORY};
     if (oriel_awaited_value_holds(awaited))
         return ORIEL_OK;
     const uint64_t begin_ns = oriel_wait_time_begin(&watch);
