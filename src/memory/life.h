@@ -30,7 +30,7 @@ struct oriel_life {
         pthread_mutex_t mutex;
         _Atomic uint32_t word;
     };
-    _Atomic uint32_t wakes; /* so far; wraps. Threads sleep at it (sync/memory_wait.c, M2) */
+    _Atomic uint32_t wakes; /* so far; wraps. Threads sleep at it (sync/memory_wait.c, M5) */
 };
 _Static_assert(sizeof(struct oriel_life) == ORIEL_CACHE_LINE, "alone on its cache line");
 

@@ -4,11 +4,11 @@
  *
  * The waiter:
  *
- * M1: announces itself: memory_sleepers of the window += 1, and SLEEPS in its life word (both
- *     seq_cst)
+ * M1: memory_sleepers of the window += 1 (seq_cst)
  * M2: loads wakes (acquire)
- * M3: compares the memory once more (acquire)
- * M4: futex_wait(wakes, value of M2); the kernel loads wakes once more
+ * M3: sets SLEEPS in its process's life word (seq_cst)
+ * M4: compares the memory once more (acquire)
+ * M5: futex_wait(wakes, value of M2); then from M2 on
  *
  * An origin:
  *
@@ -20,14 +20,16 @@
  * W5: wakes += 1 (seq_cst)
  * W6: futex_wake(wakes, all)
  *
- * P1: A waiter does not sleep past a change. If W3 does not see M1, W2 precedes M1 in the single
- *     order of fences and seq_cst operations, and M3 sees W1. If it does, W4 follows M1. Either the
- *     waiter's M2 precedes W5, so M4 does not sleep or W6 wakes it; or M2 sees W5, so M3 sees W1.
- * P2: The same if W4 finds SLEEPS cleared. The process that cleared it did so after W3, so after
- *     W1. Its own W5 and W6 follow, and W1 happens before them: it is what the word's order says.
+ * P1: A waiter does not sleep past a change. In the single order of fences and seq_cst operations,
+ *     W3 (the load of memory_sleepers, too) precedes M1 or M3, and then M4 sees W1. Or it follows
+ *     them. If it finds SLEEPS set, W4 clears it, or another process's W4 has just done so. If it
+ *     finds it cleared, another process's W4 has done so after M3. So a W5 follows M3 in each case,
+ *     and with it M2: M5 does not sleep, or the W6 that follows wakes it.
+ * P2: The waiter then begins again, and so do its W3 and M3: either the new M4 sees W1, or there is
+ *     another W5. M2 precedes M3 for this: between M3 and M2 a W4 and its W5 could be lost.
  * P3: Several threads of a process share the bit and are woken together. Each announces itself
  *     before each sleep.
- * P4: What a rank did before its change is visible after the wait: by M3, or by the fence W2 where
+ * P4: What a rank did before its change is visible after the wait: by M4, or by the fence W2 where
  *     an operation makes the change.
  *
  * A put from another node is served by this process, in the agent's thread or a waiting one, which
@@ -110,14 +112,15 @@ static enum oriel_status wait_asleep(struct oriel_window *window,
     oriel_sleep_begin(&sleep, watch);
     atomic_fetch_add_explicit(&window->common->memory_sleepers, 1, memory_order_seq_cst); /* M1 */
     while (status == ORIEL_OK) {
-        atomic_fetch_or_explicit(&life->word, ORIEL_LIFE_SLEEPS, memory_order_seq_cst); /* M1 */
-        oriel_fence_after_locked();
         const uint32_t wakes = oriel_load_acquire(&life->wakes); /* M2 */
         oriel_delay();
-        if (oriel_awaited_value_holds(awaited)) /* M3 */
+        atomic_fetch_or_explicit(&life->word, ORIEL_LIFE_SLEEPS, memory_order_seq_cst); /* M3 */
+        oriel_fence_after_locked();
+        oriel_delay();
+        if (oriel_awaited_value_holds(awaited)) /* M4 */
             break;
         oriel_delay();
-        syscall(SYS_futex, &life->wakes, FUTEX_WAIT, wakes, &limit, NULL, 0); /* M4 */
+        syscall(SYS_futex, &life->wakes, FUTEX_WAIT, wakes, &limit, NULL, 0); /* M5 */
         status = oriel_sleep_step(&sleep);
     }
     if (status != ORIEL_OK && oriel_awaited_value_holds(awaited))
@@ -154,7 +157,7 @@ void oriel_memory_wake(char *base)
           ORIEL_LIFE_SLEEPS)) /* W4 */
         return;
     oriel_delay();
-    atomic_fetch_add_explicit(&life->wakes, 1, memory_order_seq_cst);             /* W5 */
+    atomic_fetch_add_explicit(&life->wakes, 1, memory_order_seq_cst); /* W5 */
     syscall(SYS_futex, &life->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); /* W6 */
 }
 

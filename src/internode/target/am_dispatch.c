@@ -137,7 +137,7 @@ static void message_serve_now(struct oriel_window *window, const struct oriel_ne
     case ORIEL_INTERNODE_ACCUMULATE:
     case ORIEL_INTERNODE_SWAP:
         oriel_internode_serve_operation(window, asker, head, message);
-        oriel_fence_full(); /* sync/memory_wait.c, W2 */
+        oriel_fence_full(); /* W2 (sync/memory_wait.c) */
         if (oriel_load_has(&oriel_file_life(oriel_file_base())->word, ORIEL_LIFE_SLEEPS)) /* W3 */
             oriel_memory_wake(oriel_file_base());
         break;
