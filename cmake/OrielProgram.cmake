@@ -5,9 +5,9 @@
 #
 # builds <build>/<this folder>/<host>/<name> once for every host, with the flags of the host's
 # compiler wrapper and none of Oriel's. LINKED places liboriel ahead of the host's library, as
-# pkg-config's flags do. EXTENSIONS finds Oriel's headers. WITH lists C sources that programs of this
-# folder share: each is compiled once for a host. A host without a compiler for the language gets no program.
-# oriel_program_target() returns the name of the target.
+# pkg-config's flags do. EXTENSIONS finds Oriel's headers. WITH lists C sources that programs of
+# this folder share: each is compiled once for a host. A host without a compiler for the language
+# gets no program. oriel_program_target() returns the name of the target.
 
 # The name of the target that builds a program of this folder for a host. abi-mpich and abi-openmpi
 # share the programs of abi.

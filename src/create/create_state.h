@@ -10,7 +10,7 @@
 #include "internode/origin/liveness.h"
 #include "window/host_objects.h"
 
-enum { RECORD_VERSION = 6 };
+enum { RECORD_VERSION = 7 };
 
 /* The state of a rank's agent. */
 enum readiness {

@@ -47,6 +47,17 @@ MODELS = {
         ("memory_wait.pml", "            fetch_add(WAKES, 1, 8); /* W5 */\n", "", STUCK, "W5: a thread between M3 and M5 does not sleep"),
         ("memory_wait.pml", "futex_wake_all(WAKES) /* W6 */", "futex_wake_one(WAKES)", STUCK, "W6: all are woken"),
     ]),
+    "notify": (["sync/notify.h", "sync/notify.c"], set(), [
+        ("notify.pml", "fetch_add(counter, 1, 8); /* N2 */", "fetch_add_relaxed(counter, 1, 8);", ASSERTION,
+         "P1: N2 publishes earlier stores"),
+        ("notify.pml", "        futex_wake_all(counter)\n", "        skip\n", STUCK, "N3: sleepers of one counter are woken"),
+        ("notify.pml", "        signal(ANY, ANY_SLEEPERS);\n", "", STUCK, "N3: waits for any counter are woken"),
+        ("notify.pml", "fetch_add(SLEEPERS(A), 1, 8); /* A1 */", "skip;", STUCK, "A1: a wait for any announces itself"),
+        ("notify.pml", "    :: looked = load_shared(ANY); /* A2 */\n        take(A); /* A3 */\n        if\n        :: taken == 0 -> take(B)\n        :: else\n        fi;\n",
+         "    :: take(A);\n        if\n        :: taken == 0 -> take(B)\n        :: else\n        fi;\n        looked = load_shared(ANY);\n", STUCK,
+         "A2 before A3"),
+        ("notify.pml", ":: memory[TAKEN(counter)] == before ->", ":: true ->", ASSERTION, "P2: each notification is taken once"),
+    ]),
     "waiter_progress": (["transport/ucx/waiter_progress.c"], set(), [
         ("waiter_progress.pml", "store_seq_cst(ASIDE, 1);", "store_relaxed(ASIDE, 1);", STUCK, "A1 before A2"),
         ("waiter_progress.pml", "store_seq_cst(HELPING, 0);", "store_relaxed(HELPING, 0);", STUCK, "H1 before H2"),

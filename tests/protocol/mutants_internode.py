@@ -121,9 +121,9 @@ INTERNODE = [
     ("internode/origin/origin_sync.c", [("    oriel_delay();\n    oriel_internode_flag_set(window->internode, target, ORIEL_INTERNODE_SENT); /* F1 */\n", "")],
      "internode", "internode_flush_completes_earlier_messages", "F1: sent operations are marked"),
     ("internode/origin/origin_sync.c", [("    oriel_internode_flag_set(window->internode, target, ORIEL_INTERNODE_SENT); /* F1 */\n", ""),
-                    ("    enum oriel_status status = oriel_net_tell_later(peer, &bytes);\n    if",
+                    ("    enum oriel_status status =\n        (head->notifies != 0 ? oriel_net_tell : oriel_net_tell_later)(peer, &bytes);\n    if",
                      "    oriel_internode_flag_set(window->internode, target, ORIEL_INTERNODE_SENT);\n    oriel_delay();\n"
-                     "    enum oriel_status status = oriel_net_tell_later(peer, &bytes);\n    if")],
+                     "    enum oriel_status status =\n        (head->notifies != 0 ? oriel_net_tell : oriel_net_tell_later)(peer, &bytes);\n    if")],
      "internode_threads", "internode_f1_f3_flush_completes_messages_of_other_threads", "F1: an operation is marked after it has been sent"),
     ("internode/origin/origin_sync.c", [("    int32_t rank = lacks ? -1 : oriel_internode_flag_take(internode, target, mark);",
                      "    int32_t rank = target >= 0 && kind == ORIEL_INTERNODE_FLUSH ? target : oriel_internode_flag_take(window->internode, target, mark);"),
@@ -163,7 +163,7 @@ INTERNODE = [
     ("internode/origin/origin_sync.c", [("    pthread_mutex_lock(&window->internode->entering);\n    if (!(atomic_load_explicit(", "    if (!(atomic_load_explicit("),
                     ("ORIEL_INTERNODE_WANTS_ALL);\n    pthread_mutex_unlock(&window->internode->entering);\n", "ORIEL_INTERNODE_WANTS_ALL);\n")],
      "internode_threads", "internode_lock_all_acquires_each_lock_once", "HELD: one thread acquires the lock"),
-    ("internode/origin/origin_sync.c", [("oriel_net_tell_later(peer, &bytes)", "oriel_net_tell(peer, &bytes)")],
+    ("internode/origin/origin_sync.c", [("(head->notifies != 0 ? oriel_net_tell : oriel_net_tell_later)(peer, &bytes)", "oriel_net_tell(peer, &bytes)")],
      "internode_message_counts", "internode_put_and_get_are_a_round_trip_each", "queued messages travel with the flush"),
     ("sync/lock.c", [("    return lock_set_access(window, target, ORIEL_ACCESS_STATE_NOCHECK, ORIEL_OK);",
                       "    if (window->internode != NULL && oriel_is_internode(window, target))\n        (void)oriel_internode_lock(window, target, false);\n"

@@ -37,6 +37,29 @@ NODE = [
     ("memory/life.c", [("pthread_mutex_lock(mutex) == 0;", "true;")],
      "memory_wait", "life_word_shows_a_death", "the thread that starts Oriel locks the mutex"),
 
+    ("sync/notify.h", [("    atomic_fetch_add_explicit(&counter->arrived, 1, memory_order_seq_cst); /* N2 */\n",
+                        "    uint64_t arrived = atomic_load(&counter->arrived);\n    oriel_delay();\n"
+                        "    atomic_store(&counter->arrived, arrived + 1);\n")],
+     "notify", "notify_p2_each_is_taken_once", "N2: notifications of several origins are all counted"),
+    ("sync/notify.h", [("        oriel_notify_wake(area, counter); /* N3 */\n", "        (void)area;\n")],
+     "notify", "notify_n3_wakes_a_sleeper", "N3: sleepers are woken"),
+    ("sync/notify.h", [("    } while (!atomic_compare_exchange_weak_explicit(\n"
+                        "        taken, &before, before + count, memory_order_acq_rel, memory_order_acquire)); /* T2 */\n",
+                        "        atomic_store(taken, before + count);\n    } while (false);\n")],
+     "notify", "notify_p2_each_is_taken_once", "T2: each notification is taken once"),
+    ("sync/notify.c", [("    oriel_event_signal(&area->any);\n", "    (void)area;\n")],
+     "notify", "notify_p4_wait_any_misses_none", "N3: waits for any counter are woken"),
+    ("sync/notify.c", [("        const uint32_t seen = oriel_load_acquire(&any->value); /* A2 */\n        oriel_delay();\n", ""),
+                       ("            break;\n        status = oriel_internode_wait(window, &any->value, &any->sleepers, seen + 1,",
+                        "            break;\n        usleep(300);\n        const uint32_t seen = oriel_load_acquire(&any->value);\n"
+                        "        status = oriel_internode_wait(window, &any->value, &any->sleepers, seen + 1,"),
+                       ("#include <stdlib.h>\n", "#include <stdlib.h>\n#include <unistd.h>\n")],
+     "notify", "notify_p4_wait_any_misses_none", "A2 before A3"),
+    ("sync/notify.c", [("struct oriel_watch watch = {oriel_liveness_all, &watched, ORIEL_WAITING_NOTIFICATION};\n"
+                        "    enum oriel_status status = ORIEL_OK;\n    while",
+                        "struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_NOTIFICATION};\n"
+                        "    enum oriel_status status = ORIEL_OK;\n    while")],
+     "notify", "killed_origin_is_reported_to_those_who_wait", "every rank is watched"),
     ("sync/barrier.c", [("    if (arrived != all)\n        return false;\n", "    if (arrived + 1 < all)\n        return false;\n")],
      "barrier", "barrier_b2_publishes_stores", "B1: the last arrival need not wait; the last but one must"),
     ("sync/barrier.c", [("oriel_internode_event_wait(window, &window->common->arrivals, window->arrivals, &watch); /* B2 */",

@@ -5,7 +5,7 @@
 
 #include "transport/ucx/net.h"
 
-enum { ORIEL_WIRE_VERSION = 0x4f524e34 }; /* "ORN4": other layouts get other numbers */
+enum { ORIEL_WIRE_VERSION = 0x4f524e35 }; /* "ORN5": other layouts get other numbers */
 
 enum oriel_wire_kind {
     /* the first message to each process: data is the sender's identity, then the address of its

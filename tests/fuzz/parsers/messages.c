@@ -25,6 +25,7 @@ enum {
     GUARD_BYTES = 4096,
     MESSAGES_MOST = 24,
     DATA_MOST_BYTES = 1500,
+    COUNTERS = 2, /* of notifications */
     WINDOW_ID = 77
 };
 
@@ -39,6 +40,8 @@ static struct {
     _Alignas(ORIEL_CACHE_LINE) char common[sizeof(struct oriel_common) +
                                            RANKS * sizeof(struct oriel_target)];
     struct oriel_nodes nodes;
+    _Alignas(ORIEL_CACHE_LINE) char notifications[sizeof(struct oriel_notify_area) +
+                                                  COUNTERS * sizeof(struct oriel_notify_counter)];
 } file;
 static struct oriel_common *const common = (struct oriel_common *)file.common;
 
@@ -269,6 +272,8 @@ static void open_window(bool is_dynamic)
         common->targets[i].address = is_dynamic ? 0 : (uint64_t)(uintptr_t)exposed;
     }
     file.nodes.count = 2;
+    file.controls[SELF].notify_count = COUNTERS;
+    file.controls[SELF].notify_offset = (uint64_t)(file.notifications - (char *)&file);
     window = (struct oriel_window){.n = RANKS,
                                    .rank = SELF,
                                    .here = 2,
@@ -399,6 +404,8 @@ static struct due send_message(struct input *input, unsigned number)
     if (how % 16 != 2)
         head.d = oriel_internode_word(head.d % ORIEL_OPERATOR_COUNT,
                                       (head.d >> 8) % ORIEL_KIND_COUNT, head.d >> 16 & 3);
+    if (how % 16 == 6)
+        head.notifies = (uint32_t)draw_length(input) % (how < 128 ? COUNTERS + 2 : UINT32_MAX);
     const struct oriel_identity from = {
         .id = {how % 32 == 3 ? input_word(input) : (uint64_t)head.from, 0}};
     static char data[30 * sizeof(struct oriel_internode_batch) + DATA_MOST_BYTES];
