@@ -60,6 +60,18 @@ void oriel_window_complete_target(struct oriel_checked *window, int32_t target)
     oriel_debts_complete_end(window->debts, target, true);
 }
 
+void oriel_window_complete_for_target(struct oriel_checked *window, int32_t target)
+{
+    const oriel_shm_offset history =
+        window->touched[target] & ORIEL_TOUCHED_HISTORY ? oriel_window_history(window, target) : 0;
+    if (history == 0)
+        return;
+    oriel_debts_complete_begin(window->debts);
+    oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(),
+                        oriel_order_now());
+    oriel_debts_complete_end(window->debts, target, false);
+}
+
 void oriel_window_complete(struct oriel_checked *window, int32_t target)
 {
     if (!window->ordered)

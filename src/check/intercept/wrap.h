@@ -16,14 +16,21 @@ static inline bool oriel_check_is_own(const void *address)
     return (const char *)address >= __ehdr_start && (const char *)address < etext;
 }
 
-/* Opens the definition of both names of an MPI function; NEXT(name) in it is the next one. */
-#define ORIEL_CHECK_WRAP(name, parameters)                                                         \
-    ORIEL_CHECK_EXPORT int PMPI_##name parameters;                                                 \
-    ORIEL_CHECK_EXPORT int MPI_##name parameters __attribute__((weak, alias("PMPI_" #name)));      \
+/* Opens the definition of both names of an MPI function; NEXT(name) in it is the next one. _X: of
+ * an extension. */
+#define ORIEL_CHECK_WRAP(name, parameters)   ORIEL_CHECK_WRAP_PREFIX(MPI_, name, parameters)
+#define ORIEL_CHECK_WRAP_X(name, parameters) ORIEL_CHECK_WRAP_PREFIX(MPIX_, name, parameters)
+#define ORIEL_CHECK_WRAP_PREFIX(prefix, name, parameters)                                          \
+    ORIEL_CHECK_EXPORT int P##prefix##name parameters;                                             \
+    ORIEL_CHECK_EXPORT int prefix##name parameters                                                 \
+        __attribute__((weak, alias("P" #prefix #name)));                                           \
     static _Atomic(void *) next_##name;                                                            \
-    int PMPI_##name parameters
+    int P##prefix##name parameters
 
-#define NEXT(name) ((__typeof__(&PMPI_##name))oriel_host_symbol_kept(&next_##name, "PMPI_" #name))
+#define NEXT(name)   NEXT_PREFIX(MPI_, name)
+#define NEXT_X(name) NEXT_PREFIX(MPIX_, name)
+#define NEXT_PREFIX(prefix, name)                                                                  \
+    ((__typeof__(&P##prefix##name))oriel_host_symbol_kept(&next_##name, "P" #prefix #name))
 
 static inline int oriel_check_back(int code)
 {

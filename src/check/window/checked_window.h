@@ -263,6 +263,10 @@ void oriel_window_completed(struct oriel_checked *window, int32_t target);
 void oriel_window_complete_target(struct oriel_checked *window, int32_t target);
 void oriel_window_completed_target(struct oriel_checked *window, int32_t target);
 
+/* Completes the operations without requests on the target for processes that know of it. Their
+ * buffers are still in use. Of a window with order. */
+void oriel_window_complete_for_target(struct oriel_checked *window, int32_t target);
+
 /* Operations on the target (-1: all targets) have fetched by now: takes the clocks that their words
  * have received so far. ends: they are complete and read nothing later. */
 void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool ends);
