@@ -19,9 +19,14 @@ static bool lacks_extensions(void)
     return !MPIX_Query_oriel();
 }
 
+/* The buffer is in use until a later call completes the put. */
 static void put_word(int64_t value, int target, MPI_Aint at, MPI_Win win)
 {
-    CHECK_OK(MPI_Put(&value, 1, MPI_INT64_T, target, at, 1, MPI_INT64_T, win));
+    static int64_t values[1024];
+    static int next;
+    int64_t *origin = &values[next++ % (int)COUNT_OF(values)];
+    *origin = value;
+    CHECK_OK(MPI_Put(origin, 1, MPI_INT64_T, target, at, 1, MPI_INT64_T, win));
 }
 
 static int64_t get_word(int target, MPI_Aint at, MPI_Win win)
@@ -55,6 +60,7 @@ static void order_separates_conflicting_operations(enum window_kind kind)
             CHECK_OK(MPIX_Win_order(target, window.win));
             CHECK_OK(MPI_Accumulate(&one, 1, MPI_INT64_T, target, at, 1, MPI_INT64_T, MPI_SUM,
                                     window.win));
+            CHECK_OK(MPIX_Win_order(target, window.win));
             CHECK_EQUAL(get_word(target, at, window.win), 2 * round + 2);
             CHECK_EQUAL(between, 2 * round);
         }

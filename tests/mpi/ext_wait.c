@@ -56,7 +56,9 @@ static void take_turns(enum window_kind kind, bool in_lock_all, int rounds, give
 
 static void put_turn(int target, int64_t turn, MPI_Win win)
 {
-    const int64_t words[] = {turn, 10 * turn};
+    static int64_t words[2]; /* in use until the caller completes the puts */
+    words[0] = turn;
+    words[1] = 10 * turn;
     CHECK_OK(MPI_Put(&words[1], 1, MPI_INT64_T, target, 1, 1, MPI_INT64_T, win));
     CHECK_OK(MPIX_Win_order(target, win));
     CHECK_OK(MPI_Put(&words[0], 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win));

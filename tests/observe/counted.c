@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../include/oriel/ext.h"
 #include "../mpi/file_size_limit.h"
 
 enum {
@@ -78,6 +79,32 @@ static void counts(void)
         MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win); /* SITE lock */
         MPI_Win_unlock(rank, win);
     }
+    MPI_Win_free(&win);
+}
+
+/* --- extensions --- */
+
+static void flushes(void)
+{
+    MPI_Win win;
+    MPI_Request requests[2];
+    long *base;
+    long in = 1;
+    int flag, next = (rank + 1) % ranks;
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_lock_all(0, win);
+    MPI_Put(&in, 1, MPI_LONG, next, 1, 1, MPI_LONG, win);
+    MPIX_Win_order(next, win);
+    MPI_Put(&in, 1, MPI_LONG, next, 0, 1, MPI_LONG, win);
+    MPIX_Win_flush_list(1, &next, win);
+    MPIX_Win_flush_windows(1, &win);
+    MPIX_Win_iflush(next, win, &requests[0]); /* SITE flush with request */
+    MPIX_Win_iflush_all(win, &requests[1]);
+    for (int i = 0; i < 2; i++)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    MPIX_Win_wait_until(win, 0, MPI_LONG, MPIX_CMP_EQ, &in); /* SITE wait for memory */
+    MPIX_Win_test_until(win, 1, MPI_LONG, MPIX_CMP_EQ, &in, &flag);
+    MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
 
@@ -365,7 +392,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } scenarios[] = {{"counts", counts}, {"late", late},   {"threads", threads}, {"sorts", sorts},
                      {"served", served}, {"asked", asked}, {"many", many},       {"ending", ending},
-                     {"none", none},     {"crowd", crowd}};
+                     {"none", none},     {"crowd", crowd}, {"flushes", flushes}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;
