@@ -82,8 +82,9 @@ ORIEL_EXTENSION_(Win_notify_init, (MPI_Win win, int number, MPI_Count count, MPI
 /* --- order and flushes --- */
 
 /* The operations that this thread issued to rank before the call take effect there before those
- * that it issues after it. It completes nothing, and asks no rank unless an RDMA device may have the
- * earlier ones. Called where an operation on rank is allowed. Errors: those of MPI_Win_flush. */
+ * that it issues after it. It completes nothing, and asks no rank unless an RDMA device may have
+ * the earlier ones. Called where an operation on rank is allowed. Errors: those of
+ * MPI_Win_flush. */
 ORIEL_EXTENSION_(Win_order, (int rank, MPI_Win win))
 
 /* MPI_Win_flush for each of n ranks, and MPI_Win_flush_all for each of n windows: one round trip
@@ -132,12 +133,12 @@ ORIEL_EXTENSION_(Compare_and_swap_128,
 enum { MPIX_CMP_EQ = 1, MPIX_CMP_NE, MPIX_CMP_LT, MPIX_CMP_LE, MPIX_CMP_GT, MPIX_CMP_GE };
 
 /* Wait until the element at disp in the calling rank's own window memory compares with *value as
- * asked. disp is in the calling rank's displacement units, an address for a dynamic window. datatype
- * is a predefined integer of 1, 2, 4 or 8 bytes, and the element is aligned. What a rank wrote
- * before its update of the element is then visible. The wait sleeps: operations on this window wake
- * it at once when their origin completes them, and it sees plain stores, and puts by RDMA devices,
- * within a millisecond. test does not wait; flag is 1 if the comparison holds. Both are local calls
- * and need no epoch.
+ * asked. disp is in the calling rank's displacement units, an address for a dynamic window.
+ * datatype is a predefined integer of 1, 2, 4 or 8 bytes, and the element is aligned. What a rank
+ * wrote before its update of the element is then visible. The wait sleeps: operations on this
+ * window wake it at once when their origin completes them. It sees plain stores, and puts by RDMA
+ * devices, within a millisecond. test does not wait; flag is 1 if the comparison holds. Both are
+ * local calls and need no epoch.
  *
  * Errors: MPI_ERR_RMA_RANGE, MPI_ERR_DISP for a negative disp, MPI_ERR_TYPE, MPI_ERR_ARG for an
  * unknown comparison, a NULL or an element that is not aligned, and MPI_ERR_OTHER if a rank of the

@@ -1,9 +1,10 @@
 /* Flushes, order and sync (MPI-4.1, 13.5.4; the extensions of oriel/ext.h). On one node operations
  * are complete when they return, except short ones that are deferred (rma/deferred.c). A flush
- * executes those. Otherwise a flush is the memory barrier that its callers rely on (a later get must
- * not pass an earlier put: base/tls_cache.h), and a local flush has no effect. In a window that
- * spans nodes, a flush waits for replies, and a local flush waits for operations that return data.
- * Programs poll with flush and sync, so these calls let the host make progress from time to time.
+ * executes those. Otherwise a flush is the memory barrier that its callers rely on (a later get
+ * must not pass an earlier put: base/tls_cache.h), and a local flush has no effect. In a window
+ * that spans nodes, a flush waits for replies, and a local flush waits for operations that return
+ * data. Programs poll with flush and sync, so these calls let the host make progress from time to
+ * time.
  *
  * After its fence a flush loads the target's life word: it wakes the target's sleeping threads
  * (sync/memory_wait.c, W3), and reports a target that has died, though its memory is still there.
@@ -121,7 +122,7 @@ static __attribute__((noinline)) int flush_general(int rank, MPI_Win win)
     return oriel_error_raise(window, "MPI_Win_flush", flush_rank(window, rank, true));
 }
 
-/* A flush of the recent window, after its fence: the host's turn has come, or the target needs
+/* A flush of the recent window, after its fence: it is the host's turn, or the target needs
  * attention. */
 static __attribute__((cold, noinline)) int flush_finish(int rank)
 {
@@ -186,7 +187,8 @@ int oriel_entry_Win_sync(MPI_Win win)
 /* --- extensions --- */
 
 /* Whether the window is not Oriel's; then *code is the result. */
-static bool is_elsewhere(const struct oriel_window *window, const char *call, MPI_Win win, int *code)
+static bool is_elsewhere(const struct oriel_window *window, const char *call, MPI_Win win,
+                         int *code)
 {
     if (oriel_likely(window != NULL))
         return false;
@@ -369,9 +371,8 @@ int oriel_entry_Win_iflush(int rank, MPI_Win win, MPI_Request *request)
         return oriel_error_no_request(window, call);
     enum oriel_status status = rank == MPI_PROC_NULL ? oriel_host_completed_request(request)
                                                      : oriel_check_rank(window, rank);
-    return status != ORIEL_OK || rank == MPI_PROC_NULL
-               ? oriel_error_raise(window, call, status)
-               : flush_begin(window, call, rank, request);
+    return status != ORIEL_OK || rank == MPI_PROC_NULL ? oriel_error_raise(window, call, status)
+                                                       : flush_begin(window, call, rank, request);
 }
 
 int oriel_entry_Win_iflush_all(MPI_Win win, MPI_Request *request)

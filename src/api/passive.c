@@ -1,5 +1,5 @@
-/* Locks (MPI-4.1, 13.5.3). Programs poll with unlock, so it lets the host make progress from time to
- * time. */
+/* Locks (MPI-4.1, 13.5.3). Programs poll with unlock, so it lets the host make progress from time
+ * to time. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/put_get_fast.h"

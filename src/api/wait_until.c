@@ -1,4 +1,4 @@
-/* MPIX_Win_wait_until and test_until (oriel/ext.h): arguments here, waiting in sync/memory_wait.c. */
+/* MPIX_Win_wait_until and test_until (oriel/ext.h): their arguments. sync/memory_wait.c waits. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "sync/memory_wait.h"
@@ -47,7 +47,8 @@ static enum oriel_status awaited_make(struct oriel_window *window, MPI_Aint disp
         return status;
     const uint64_t address = (uint64_t)(uintptr_t)window->base + place.offset_bytes;
     if (address % awaited->size_bytes != 0)
-        return oriel_fail(ORIEL_E_ARG, "the element at displacement %ld is not aligned", (long)disp);
+        return oriel_fail(ORIEL_E_ARG, "the element at displacement %ld is not aligned",
+                          (long)disp);
     awaited->at = (const void *)(uintptr_t)address;
     awaited->comparison = (enum oriel_comparison)comparison;
     awaited->value = oriel_awaited_value_read(value, awaited->size_bytes, awaited->is_signed);

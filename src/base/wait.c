@@ -343,8 +343,8 @@ static bool wait_awake(const struct awaited *awaited)
 
 bool oriel_wait_spinning(bool (*holds)(const void *context), const void *context)
 {
-    return wait_awake(&(struct awaited){
-        .condition = ORIEL_WAIT_SIGNALLED, .holds = holds, .context = context});
+    return wait_awake(
+        &(struct awaited){.condition = ORIEL_WAIT_SIGNALLED, .holds = holds, .context = context});
 }
 
 static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,

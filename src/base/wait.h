@@ -46,13 +46,13 @@ enum oriel_waiting {
     /* begins with struct oriel_create_progress (create/create.h); the same, in the host's
      * collectives */
     ORIEL_WAITING_AGREE,
-    ORIEL_WAITING_POST,     /* for a rank to post */
-    ORIEL_WAITING_COMPLETE, /* for a rank to complete */
+    ORIEL_WAITING_POST,         /* for a rank to post */
+    ORIEL_WAITING_COMPLETE,     /* for a rank to complete */
     ORIEL_WAITING_NOTIFICATION, /* for a notification, of any rank */
-    ORIEL_WAITING_LOCK,     /* for the lock of a target */
-    ORIEL_WAITING_LOCK_ALL, /* for the exclusive holders to release */
-    ORIEL_WAITING_UPDATE,   /* for a rank's update of the same target */
-    ORIEL_WAITING_NODE,     /* for an answer from another node, for a rank there */
+    ORIEL_WAITING_LOCK,         /* for the lock of a target */
+    ORIEL_WAITING_LOCK_ALL,     /* for the exclusive holders to release */
+    ORIEL_WAITING_UPDATE,       /* for a rank's update of the same target */
+    ORIEL_WAITING_NODE,         /* for an answer from another node, for a rank there */
     /* begins with a pointer to struct oriel_agent (transport/agent/agent.h); for its answer, or for
      * a slot */
     ORIEL_WAITING_AGENT,

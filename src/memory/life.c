@@ -32,8 +32,8 @@ static bool mutex_lock_for_life(pthread_mutex_t *mutex)
 void oriel_life_start(struct oriel_life *life)
 {
     const bool is_locked = mutex_lock_for_life(&life->mutex);
-    if (is_locked && (oriel_load_relaxed(&life->word) & FUTEX_TID_MASK) ==
-                         (uint32_t)syscall(SYS_gettid)) {
+    if (is_locked &&
+        (oriel_load_relaxed(&life->word) & FUTEX_TID_MASK) == (uint32_t)syscall(SYS_gettid)) {
         if (pthread_key_create(&key, thread_ends) == 0)
             (void)pthread_setspecific(key, life);
         return;

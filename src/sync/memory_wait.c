@@ -157,7 +157,7 @@ void oriel_memory_wake(char *base)
           ORIEL_LIFE_SLEEPS)) /* W4 */
         return;
     oriel_delay();
-    atomic_fetch_add_explicit(&life->wakes, 1, memory_order_seq_cst); /* W5 */
+    atomic_fetch_add_explicit(&life->wakes, 1, memory_order_seq_cst);     /* W5 */
     syscall(SYS_futex, &life->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0); /* W6 */
 }
 

@@ -90,10 +90,10 @@ static void data_then_mark(const struct window *window, bool accumulates)
                                  : MPI_Put(data, WORDS - DATA, MPI_INT64_T, 1, DATA, WORDS - DATA,
                                            MPI_INT64_T, window->win));
             CHECK_OK(MPIX_Win_order(1, window->win));
-            CHECK_OK(accumulates ? MPI_Accumulate(data, 1, MPI_INT64_T, 1, MARK, 1, MPI_INT64_T,
-                                                  MPI_SUM, window->win)
-                                 : MPI_Put(data, 1, MPI_INT64_T, 1, MARK, 1, MPI_INT64_T,
-                                           window->win));
+            CHECK_OK(accumulates
+                         ? MPI_Accumulate(data, 1, MPI_INT64_T, 1, MARK, 1, MPI_INT64_T, MPI_SUM,
+                                          window->win)
+                         : MPI_Put(data, 1, MPI_INT64_T, 1, MARK, 1, MPI_INT64_T, window->win));
             CHECK_OK(MPI_Win_flush(1, window->win));
         } else if (world_rank == 1) {
             while (load_word(&words[MARK]) != round)

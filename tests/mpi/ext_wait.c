@@ -229,8 +229,7 @@ static void waits_check_their_arguments(enum window_kind kind)
     BOTH(MPI_ERR_TYPE, 0, MPI_DOUBLE, MPIX_CMP_EQ, &zero);
     BOTH(MPI_ERR_TYPE, 0, pair, MPIX_CMP_EQ, &zero);
     BOTH(MPI_ERR_TYPE, 0, MPI_DATATYPE_NULL, MPIX_CMP_EQ, &zero);
-    CHECK_CLASS(MPI_ERR_ARG,
-                MPIX_Win_test_until(window.win, 0, MPI_INT, MPIX_CMP_EQ, &zero, NULL));
+    CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_test_until(window.win, 0, MPI_INT, MPIX_CMP_EQ, &zero, NULL));
     CHECK_EQUAL(flag, -1);
     BOTH(MPI_SUCCESS, 15, MPI_INT, MPIX_CMP_EQ, &zero);
     CHECK_EQUAL(flag, 1);
@@ -255,16 +254,15 @@ static void an_attached_word_is_awaited_at_its_address(enum window_kind kind)
     MPI_Sendrecv(&own, 1, MPI_AINT, left_of(world_rank), 0, &there, 1, MPI_AINT,
                  (world_rank + 1) % world_size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Win_lock_all(0, win);
-    CHECK_OK(MPI_Put(&value, 1, MPI_INT64_T, (world_rank + 1) % world_size, there, 1, MPI_INT64_T,
-                     win));
+    CHECK_OK(
+        MPI_Put(&value, 1, MPI_INT64_T, (world_rank + 1) % world_size, there, 1, MPI_INT64_T, win));
     CHECK_OK(MPI_Win_flush((world_rank + 1) % world_size, win));
     CHECK_OK(wait_for(win, own, value));
     MPI_Win_unlock_all(win);
     barrier(MPI_COMM_WORLD);
     CHECK_OK(MPI_Win_detach(win, words));
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
-    CHECK_CLASS(MPI_ERR_RMA_RANGE,
-                MPIX_Win_wait_until(win, own, MPI_INT64_T, MPIX_CMP_EQ, &zero));
+    CHECK_CLASS(MPI_ERR_RMA_RANGE, MPIX_Win_wait_until(win, own, MPI_INT64_T, MPIX_CMP_EQ, &zero));
     MPI_Win_free(&win);
 }
 
@@ -306,8 +304,8 @@ static void threads_wait_for_words_of_their_own(enum window_kind kind)
     MPI_Win_lock_all(0, window.win);
     for (int i = THREADS - 1; i >= 0; i--) {
         sleep_us(3000);
-        CHECK_OK(MPI_Put(&five, 1, MPI_INT64_T, left_of(world_rank), i, 1, MPI_INT64_T,
-                         window.win));
+        CHECK_OK(
+            MPI_Put(&five, 1, MPI_INT64_T, left_of(world_rank), i, 1, MPI_INT64_T, window.win));
         CHECK_OK(MPI_Win_flush(left_of(world_rank), window.win));
     }
     MPI_Win_unlock_all(window.win);

@@ -125,8 +125,8 @@ static void begin_and_look(struct oriel_window *whole)
         while (!ended[0] || !ended[1]) {
             oriel_net_progress();
             for (int i = 0; i < 2; i++)
-                ended[i] = ended[i] || oriel_internode_flush_has_ended(window, &flush[i],
-                                                                       &status[i]);
+                ended[i] =
+                    ended[i] || oriel_internode_flush_has_ended(window, &flush[i], &status[i]);
             team_expect(!ended[0] || got == round);
         }
         team_expect(status[0] == ORIEL_OK && status[1] == ORIEL_OK);

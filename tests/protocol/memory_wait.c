@@ -1,6 +1,6 @@
-/* src/sync/memory_wait.c across processes: an origin's completion wakes the sleeper, no wake is lost
- * between a comparison and a sleep, and stores need none. A lost wake costs a sleep to the time
- * limit, which team_timeouts counts. */
+/* src/sync/memory_wait.c across processes: an origin's completion wakes the sleeper, no wake is
+ * lost between a comparison and a sleep, and stores need none. A lost wake costs a sleep to the
+ * time limit, which team_timeouts counts. */
 #include "make_window.h"
 #include "sync/memory_wait.h"
 
@@ -28,7 +28,7 @@ static void complete_one(const struct oriel_window *window, int target)
 {
     char *base = window->control_bases[target];
     oriel_delay();
-    oriel_fence_full(); /* W2 */
+    oriel_fence_full();                                                  /* W2 */
     if (oriel_load_has(&oriel_file_life(base)->word, ORIEL_LIFE_SLEEPS)) /* W3 */
         oriel_memory_wake(base);
 }
@@ -163,8 +163,7 @@ static void look_at_the_dead(struct oriel_window *window)
     while (!oriel_load_has(word, ORIEL_LIFE_DIED) && oriel_now_ns() < end_ns)
         sched_yield();
     team_expect(oriel_load_has(word, ORIEL_LIFE_DIED));
-    team_expect(!oriel_load_has(&oriel_file_life(window->control_bases[0])->word,
-                                ORIEL_LIFE_DIED));
+    team_expect(!oriel_load_has(&oriel_file_life(window->control_bases[0])->word, ORIEL_LIFE_DIED));
 }
 
 static void life_word_shows_a_death(void **state)

@@ -2,8 +2,8 @@
  *
  * An order point completes the accesses at the target, as for a flush: later operations of this
  * process cannot conflict with them, and a process that finds an update behind the point may go on
- * with what is before it. The buffers stay in use. A process that relies on the point alone, and has
- * learnt of it by other means, is not found.
+ * with what is before it. The buffers stay in use. A process that relies on the point alone, and
+ * has learnt of it by other means, is not found.
  *
  * A flush with a request completes at the request's end what has been issued until then: an
  * operation between the call and the end may be missed, too. */

@@ -107,8 +107,7 @@ static struct oriel_net_peer *awaited_peer(struct oriel_internode *internode,
 }
 
 bool oriel_internode_flush_has_ended(struct oriel_window *window,
-                                     struct oriel_internode_flush *flush,
-                                     enum oriel_status *status)
+                                     struct oriel_internode_flush *flush, enum oriel_status *status)
 {
     struct oriel_internode *internode = window->internode;
     struct oriel_first_failure first = {.status = ORIEL_OK};

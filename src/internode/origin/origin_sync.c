@@ -129,8 +129,9 @@ void oriel_flush_await(struct oriel_window *window, int32_t target, uint64_t unt
         struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
         struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_NODE};
-        oriel_first_failure_record(first, oriel_internode_send_status(
-                                        oriel_net_await(&request->net, &watch), request->target));
+        oriel_first_failure_record(
+            first,
+            oriel_internode_send_status(oriel_net_await(&request->net, &watch), request->target));
         oriel_rma_request_release(request);
         request = next;
     }
