@@ -34,8 +34,8 @@ bool oriel_awaited_value_holds(const void *awaited_value);
 enum oriel_status oriel_memory_wait(struct oriel_window *window,
                                     const struct oriel_awaited_value *awaited);
 
-/* W4 to W6: wakes the sleeping threads of the process with this memory file. */
-void oriel_memory_wake(char *base) __attribute__((cold));
+/* W3 to W6: wakes the sleeping threads of the process with this memory file, if there are any. */
+void oriel_memory_wake(char *base);
 
 /* The same for all ranks of the window on this node. */
 void oriel_memory_wake_all(const struct oriel_window *window) __attribute__((cold));

@@ -137,9 +137,8 @@ static void message_serve_now(struct oriel_window *window, const struct oriel_ne
     case ORIEL_INTERNODE_ACCUMULATE:
     case ORIEL_INTERNODE_SWAP:
         oriel_internode_serve_operation(window, asker, head, message);
-        oriel_fence_full(); /* W2 (sync/memory_wait.c) */
-        if (oriel_load_has(&oriel_file_life(oriel_file_base())->word, ORIEL_LIFE_SLEEPS)) /* W3 */
-            oriel_memory_wake(oriel_file_base());
+        oriel_fence_full();                   /* W2 (sync/memory_wait.c) */
+        oriel_memory_wake(oriel_file_base()); /* W3 */
         break;
     case ORIEL_INTERNODE_ADDRESS: reply_address(window, asker, head); break;
     case ORIEL_INTERNODE_KEY: oriel_internode_reply_key(window, asker); break;
