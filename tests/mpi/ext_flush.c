@@ -229,6 +229,31 @@ static void several_windows_are_completed(enum window_kind kind)
     }
 }
 
+/* More than are flushed in one round trip. */
+static void many_windows_are_completed(enum window_kind kind)
+{
+    enum { MANY = 70 };
+    if (lacks_extensions())
+        return;
+    struct window windows[MANY];
+    MPI_Win list[MANY];
+    for (int i = 0; i < MANY; i++) {
+        windows[i] = window_make(kind, 8, 8, MPI_COMM_WORLD);
+        list[MANY - 1 - i] = windows[i].win;
+        MPI_Win_lock_all(0, windows[i].win);
+        put_word(i, right_of(world_rank), 0, windows[i].win);
+    }
+    CHECK_OK(MPIX_Win_flush_windows(MANY, list));
+    barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < MANY; i++)
+        CHECK_EQUAL(load_word((int64_t *)windows[i].base), i);
+    barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < MANY; i++) {
+        MPI_Win_unlock_all(windows[i].win);
+        window_free(&windows[i]);
+    }
+}
+
 static void lists_of_windows_check_their_arguments(enum window_kind kind)
 {
     if (lacks_extensions())
@@ -367,6 +392,7 @@ static const struct test_case cases[] = {
     CASE(a_list_completes_its_ranks, KINDS_ALL, 1),
     CASE(a_list_with_errors_completes_the_others, KINDS_BOTH, 1),
     CASE(several_windows_are_completed, KINDS_ALL, 1),
+    CASE(many_windows_are_completed, KIND_ALLOCATE, 1),
     CASE(lists_of_windows_check_their_arguments, KINDS_BOTH, 1),
     CASE(flushes_with_requests_overlap, KINDS_ALL, 1),
     CASE(flushes_with_requests_check_their_arguments, KINDS_BOTH, 1),
