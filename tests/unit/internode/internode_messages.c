@@ -44,7 +44,7 @@ static void a_vector_is_one_message_with_one_batch(void **state)
     wire_open(ORIEL_PLACEMENT_DIRECT);
     struct oriel_type vector = vector_of(1024, 1, 16);
     struct oriel_type dense = doubles(1);
-    const struct oriel_span target = {1, 0, {&vector, 1}};
+    const struct oriel_span target = {1, 0, {&vector, 1}, 0};
     const struct oriel_side origin = {&dense, 1024};
     assert_int_equal(oriel_put(&wire.here, &target, here, &origin), ORIEL_OK);
     assert_int_equal(wire.messages, 1);
@@ -75,7 +75,7 @@ static void blocks_are_one_message_with_two_numbers_each(void **state)
     blocks.elements = BLOCKS;
     blocks.size_bytes = sizeof here;
     struct oriel_type dense = doubles(BLOCKS);
-    const struct oriel_span target = {1, 0, {&blocks, 1}};
+    const struct oriel_span target = {1, 0, {&blocks, 1}, 0};
     const struct oriel_side origin = {&dense, 1};
     assert_int_equal(oriel_put(&wire.here, &target, here, &origin), ORIEL_OK);
     assert_int_equal(wire.messages, 1);
@@ -108,7 +108,8 @@ static void returning_operations_are_one_request(void **state)
         const struct oriel_operand from = {(char *)here, {&dense, counts[i]}};
         const struct oriel_operand to = {(char *)got, {&dense, counts[i]}};
         const struct oriel_elements elements = {dense.kind, counts[i]};
-        const struct oriel_span targets[] = {{1, 0, {&dense, counts[i]}}, {1, 0, {&vector, 1}}};
+        const struct oriel_span targets[] = {{1, 0, {&dense, counts[i]}, 0},
+                                             {1, 0, {&vector, 1}, 0}};
         for (int t = 0; t < 2; t++) {
             expect_one_question(
                 oriel_accumulate(&wire.here, &targets[t], elements, ORIEL_OPERATOR_SUM, &from, &to),
@@ -122,7 +123,7 @@ static void returning_operations_are_one_request(void **state)
         oriel_node_free(dense.layout);
     }
     struct oriel_type word = doubles(1);
-    const struct oriel_span target = {1, 0, {&word, 1}};
+    const struct oriel_span target = {1, 0, {&word, 1}, 0};
     expect_one_question(oriel_compare_and_swap(&wire.here, &target, here, here + 1, got),
                         ORIEL_INTERNODE_SWAP);
     wire_close();
@@ -137,7 +138,7 @@ static void dense_sides_are_sent_as_they_lie_without_places(void **state)
     assert_non_null(here);
     wire_open(ORIEL_PLACEMENT_DIRECT);
     struct oriel_type dense = doubles(1);
-    const struct oriel_span target = {1, 8, {&dense, MANY}};
+    const struct oriel_span target = {1, 8, {&dense, MANY}, 0};
     const struct oriel_side origin = {&dense, MANY};
     assert_int_equal(oriel_put(&wire.here, &target, here, &origin), ORIEL_OK);
     assert_int_equal(wire.messages, 3);
@@ -147,6 +148,34 @@ static void dense_sides_are_sent_as_they_lie_without_places(void **state)
     assert_int_equal(wire.head.a, 8 + 2 * ORIEL_NET_DATA_BYTES);
     assert_int_equal(oriel_get(&wire.here, &target, here, &origin), ORIEL_OK);
     assert_int_equal(wire.messages, 6);
+    wire_close();
+    oriel_node_free(dense.layout);
+    free(here);
+}
+
+/* The target has no counters, so it refuses the message that has the number. */
+static void a_notification_is_in_the_last_message(void **state)
+{
+    (void)state;
+    enum { MANY = 3 * ORIEL_NET_DATA_BYTES / 8 };
+    double *here = calloc(MANY, sizeof *here);
+    assert_non_null(here);
+    wire_open(ORIEL_PLACEMENT_DIRECT);
+    struct oriel_type dense = doubles(1);
+    const struct oriel_span target = {1, 8, {&dense, MANY}, 5};
+    const struct oriel_side origin = {&dense, MANY};
+    wire.has_devices = true;
+    assert_int_equal(oriel_put(&wire.here, &target, here, &origin), ORIEL_OK);
+    assert_int_equal(wire.messages, 3);
+    assert_int_equal(wire.by_devices, 0);
+    assert_int_equal(wire.head.notifies, 5);
+    assert_int_equal(wire.failures, 1);
+    assert_int_equal(wire.failure, ORIEL_E_ARG);
+    assert_int_equal(oriel_internode_notify(&wire.here, 1, 6), ORIEL_OK);
+    assert_int_equal(wire.messages, 4);
+    assert_int_equal(wire.head.notifies, 7);
+    assert_int_equal(wire.len_bytes, 0);
+    assert_int_equal(wire.failures, 2);
     wire_close();
     oriel_node_free(dense.layout);
     free(here);
@@ -348,7 +377,7 @@ static void spoilt_messages_harm_nothing(void **state)
         random_layout_dense(&here, kind, there.elements);
         const uint64_t base = wire.here.flavour == ORIEL_FLAVOUR_DYNAMIC ? wire.attached_from : 0;
         const struct oriel_span target = {
-            1, base + (uint64_t)(4096 - there.low_bytes), {&there.type, there.count}};
+            1, base + (uint64_t)(4096 - there.low_bytes), {&there.type, there.count}, 0};
         struct oriel_operand buffer = {calloc(there.elements, oriel_kinds[kind].extent_bytes),
                                        {&here.type, here.count}};
         assert_non_null(buffer.here);
@@ -505,6 +534,7 @@ int main(void)
         cmocka_unit_test(blocks_are_one_message_with_two_numbers_each),
         cmocka_unit_test(returning_operations_are_one_request),
         cmocka_unit_test(dense_sides_are_sent_as_they_lie_without_places),
+        cmocka_unit_test(a_notification_is_in_the_last_message),
         cmocka_unit_test(operations_outside_the_window_are_refused),
         cmocka_unit_test(unattached_memory_is_refused_but_may_be_in_holes),
         cmocka_unit_test(wrong_messages_are_refused),

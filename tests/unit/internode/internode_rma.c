@@ -73,7 +73,7 @@ static struct oriel_span span_of(const struct side *target)
     uint64_t offset_bytes = (uint64_t)(target->zero_bytes - WIRE_GUARD_BYTES);
     if (wire.here.flavour == ORIEL_FLAVOUR_DYNAMIC)
         offset_bytes += wire.attached_from;
-    return (struct oriel_span){1, offset_bytes, {&target->layout.type, target->layout.count}};
+    return (struct oriel_span){1, offset_bytes, {&target->layout.type, target->layout.count}, 0};
 }
 
 static void move_once(bool put, uint64_t about, enum oriel_kind kind)
@@ -280,7 +280,7 @@ static void swaps_compare_and_return(void **state)
         char was[32];
         char result[33] = {[32] = 1};
         random_layout_dense(&one, (enum oriel_kind)kind, 1);
-        const struct oriel_span target = {1, 512, {&one.type, 1}};
+        const struct oriel_span target = {1, 512, {&one.type, 1}, 0};
         for (int equal = 0; equal < 2; equal++) {
             char wanted[16], desired[16];
             random_bytes_fill(at, 32);
