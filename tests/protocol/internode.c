@@ -120,7 +120,7 @@ static void begin_and_look(struct oriel_window *whole)
         team_expect(nodes_put(window, target, own(), round) == ORIEL_OK);
         team_expect(nodes_get(window, target, own(), &got) == ORIEL_OK);
         team_expect(oriel_internode_flush_begin(window, target, &flush[0]) == ORIEL_OK);
-        team_expect(nodes_put(window, target, own(), round) == ORIEL_OK);
+        team_expect(nodes_put(window, target, own(), round + ROUNDS) == ORIEL_OK);
         team_expect(oriel_internode_flush_begin(window, -1, &flush[1]) == ORIEL_OK);
         while (!ended[0] || !ended[1]) {
             oriel_net_progress();
@@ -130,7 +130,7 @@ static void begin_and_look(struct oriel_window *whole)
             team_expect(!ended[0] || got == round);
         }
         team_expect(status[0] == ORIEL_OK && status[1] == ORIEL_OK);
-        team_expect(nodes_peek(whole, target, own()) == round);
+        team_expect(nodes_peek(whole, target, own()) == round + ROUNDS);
     }
     nodes_close(window);
     nodes_stop();
