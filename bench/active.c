@@ -73,25 +73,16 @@ static void fence_check(struct rma_run *run)
 
 /* ---- post, start, complete, wait ---- */
 
-static MPI_Group group_of(const int *ranks, int count)
-{
-    MPI_Group all, group;
-    MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Group_incl(all, count, ranks, &group);
-    MPI_Group_free(&all);
-    return group;
-}
-
 static void pair_setup(struct rma_run *run)
 {
-    run->to = group_of(&(int){1}, 1);
-    run->from = group_of(&(int){0}, 1);
+    run->to = rma_group_make(&(int){1}, 1);
+    run->from = rma_group_make(&(int){0}, 1);
 }
 
 static void ring_setup(struct rma_run *run)
 {
-    run->to = group_of(&(int){right_of(run)}, 1);
-    run->from = group_of(&(int){left_of(run)}, 1);
+    run->to = rma_group_make(&(int){right_of(run)}, 1);
+    run->from = rma_group_make(&(int){left_of(run)}, 1);
 }
 
 static void all_setup(struct rma_run *run)
@@ -100,8 +91,8 @@ static void all_setup(struct rma_run *run)
     for (int rank = 0; rank < run->ranks; rank++)
         if (rank != run->rank)
             others[count++] = rank;
-    run->to = group_of(others, count);
-    run->from = group_of(others, count);
+    run->to = rma_group_make(others, count);
+    run->from = rma_group_make(others, count);
 }
 
 static void pair(struct rma_run *run, uint64_t count)

@@ -11,6 +11,7 @@ SIZES = [8 << i for i in range(20)]  # 8 B to 4 MiB
 BUSY_SIZES = [8, 4 * KIB, 64 * KIB, MIB]
 CHOICE = 8  # the user may select, and add, sizes of patterns with at least this number of sizes
 TOUCHED = [64 * KIB, MIB, 16 * MIB, 128 * MIB]
+HALO_SIZES = [8, KIB, 16 * KIB]
 FLIGHT = 64
 RANKS = [2, 4, 8, 16, 32]
 MEMORIES = {  # name: (the program's name for it, environment for Oriel)
@@ -81,6 +82,11 @@ def _shared(title, group, size, limit, **more):
     return Pattern(title, group, [size], limit, ranks=RANKS, **more)
 
 
+def _halo(title):
+    """A step of the exchange with all neighbours; `bytes` for each."""
+    return Pattern(title, "notified", HALO_SIZES, "raw-barrier", ranks=[2, 4, 8], memories=QUICK)
+
+
 PATTERNS = {
     "put": _sized("put", _put_limit, [8, 64 * KIB, MIB]),
     "get": _sized("get", _get_limit, [8, 64 * KIB, MIB]),
@@ -132,6 +138,11 @@ PATTERNS = {
     "rput-64-waitall": Pattern("rput, 64 before one waitall", "request", [8], "raw-store", flights=(FLIGHT,)),
     "create-free": _shared("create and free a window", "window", 0, "raw-barrier", memories=USUAL + ["shared"], quick=[0],
                            quick_ranks=[2]),
+    "pass-notified": Pattern("notified put to a waiting rank (alone: send, receive)", "notified", [8], "raw-pass", quick=[8]),
+    "pass-pscw": Pattern("the same by post, start, put, complete, wait", "notified", [8], "raw-pass", quick=[8]),
+    "halo-notified": _halo("halo of 26 by notified puts (alone: Isend, Irecv)"),
+    "halo-pscw": _halo("halo of 26 by post, start, puts, complete, wait"),
+    "halo-fence": _halo("halo of 26 by puts, fence"),
     "alloc-touch-free": Pattern("alloc_mem, a word into each page, free_mem", "short", TOUCHED, "raw-touch",
                                 memories=["allocate"]),
     "attach-detach": Pattern("attach and detach memory of the program", "short", [64 * KIB], "raw-store-fence",
@@ -199,6 +210,7 @@ RAW = {  # measured by the program without MPI; their memory is "local"
     "raw-barrier-asleep": _raw("the same, sleeping", [0], ranks=RANKS),
     "raw-barrier-put": _raw("store to the right, hand-written barrier", [8], ranks=RANKS),
     "raw-pair": _raw("flag, store, flag between two processes", [8], ranks=[2]),
+    "raw-pass": _raw("store, flag to a waiting process", [8], ranks=[2]),
     "raw-ring": _raw("flag, store, flag around a ring", [8], ranks=RANKS),
     "raw-ring-sessions": _raw("flag, store, flag around a ring, in a session each", [8], ranks=RANKS),
     "raw-all": _raw("flags, stores, flags, all to all", [8], ranks=RANKS),

@@ -1,7 +1,7 @@
 # The benchmark's programs: plain MPI, so that the same binary runs with and without Oriel.
 oriel_mpi_program(NAME rma SOURCES rma.c timing.c window.c contiguous.c atomics.c datatypes.c elements.c epochs.c active.c requests.c
-                                   shapes.c words.c data.c schedule.c short.c)
-oriel_mpi_program(NAME steps SOURCES steps.c)
+                                   shapes.c words.c data.c schedule.c short.c notified.c EXTENSIONS)
+oriel_mpi_program(NAME steps SOURCES steps.c EXTENSIONS)
 oriel_mpi_program(NAME contention SOURCES contention.c)
 oriel_mpi_program(NAME checked SOURCES checked.c)
 # The cost of windows; bench/scaling runs it with many rank counts.

@@ -167,6 +167,21 @@ static void pair_handshake(struct member *me, uint64_t count)
     }
 }
 
+/* Two processes: operation k is from process k % 2 to the other, which waits. */
+static void pass(struct member *me, uint64_t count)
+{
+    struct team *team = me->team;
+    for (uint64_t k = me->first; k < me->first + count; k++) {
+        if (me->rank == (int)(k % 2)) {
+            put_right(me, k);
+            word_store(&team->completed[right_of(me)], k + 1);
+        } else {
+            wait_for(&team->completed[me->rank], k + 1);
+            expect_left(me, k);
+        }
+    }
+}
+
 static void ring(struct member *me, uint64_t count)
 {
     struct team *team = me->team;
@@ -327,6 +342,11 @@ static void completed_check(struct raw_run *run)
     run->wrong |= word_load(&seen(run)->completed[1]) < run->done;
 }
 
+static void pass_check(struct raw_run *run)
+{
+    run->wrong |= word_load(&seen(run)->completed[run->done % 2]) < run->done;
+}
+
 /* The sum of all additions. */
 static void sum_check(struct raw_run *run)
 {
@@ -366,6 +386,7 @@ const struct raw_operation raw_teams[] = {
     TEAM("raw-barrier-asleep", barrier_check, .together = barrier_asleep, .sessions = true),
     TEAM("raw-barrier-put", barrier_check, .together = barrier_put),
     TEAM("raw-pair", completed_check, .together = pair_handshake),
+    TEAM("raw-pass", pass_check, .together = pass),
     TEAM("raw-ring", completed_check, .together = ring),
     TEAM("raw-ring-sessions", completed_check, .together = ring, .sessions = true),
     TEAM("raw-all", completed_check, .together = all_to_all),

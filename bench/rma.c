@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 static const char *const memory_names[RMA_MEMORIES] = {"allocate", "create", "dynamic", "shared"};
-static const struct rma_pattern *const groups[] = {rma_contiguous, rma_atomics,  rma_datatypes,
-                                                   rma_elements,   rma_epochs,   rma_active,
-                                                   rma_requests,   rma_creation, rma_short};
+static const struct rma_pattern *const groups[] = {
+    rma_contiguous, rma_atomics,  rma_datatypes, rma_elements, rma_epochs,
+    rma_active,     rma_requests, rma_creation,  rma_short,    rma_notified};
 static const struct rma_place places[] = {
     {"huge-page", 0}, {"page", 4096},        {"line", 64},           {"element", 8},
     {"odd-byte", 1},  {"line-crossing", 60}, {"page-crossing", 4092}};

@@ -97,11 +97,12 @@ struct rma_pattern {
     void (*look)(struct rma_run *run);
     /* also run at each alignment, as NAME-at-PLACE */
     bool placeable;
+    int counters; /* number of counters of notifications in its window */
 };
 
 /* Each ends with a row without a name. */
 extern const struct rma_pattern rma_contiguous[], rma_atomics[], rma_datatypes[], rma_elements[],
-    rma_epochs[], rma_active[], rma_requests[], rma_creation[], rma_short[];
+    rma_epochs[], rma_active[], rma_requests[], rma_creation[], rma_short[], rma_notified[];
 
 /* The seeds of a batch: of the data that origins send, of the initial window memory, and of the
  * data for rank 0's last operations. */
@@ -120,6 +121,9 @@ void rma_window_close(struct rma_run *run);
 /* Set up and remove everything that the pattern needs. Collective. */
 void rma_run_open(struct rma_run *run);
 void rma_run_close(struct rma_run *run);
+
+/* A group of these ranks of MPI_COMM_WORLD. */
+MPI_Group rma_group_make(const int *ranks, int count);
 
 /* Prints the path to the window's memory when its info has it; rank 0 prints rank 1's. */
 void rma_path_print(const struct rma_run *run, const char *name);

@@ -3,6 +3,7 @@
  * that function alone. One-time work at the first call is done before it. Run by
  * bench/instructions: `mpiexec -n 2 steps COUNT OPERATION...`. */
 #include <mpi.h>
+#include <oriel/ext.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +19,16 @@ enum operation {
     FETCH_AND_OP,
     LOCK_UNLOCK,
     LOCK_PUT_UNLOCK,
-    ROUND
+    ROUND,
+    START_PUT_WAIT,
+    START_PUT_TWO_WAIT,
+    PUT_NOTIFY /* this and the two before it: only through Oriel */
 };
 
-static MPI_Group self;   /* of the only rank that is counted */
-static MPI_Datatype two; /* two doubles with one between them */
+static MPI_Group self;          /* of the only rank that is counted */
+static MPI_Datatype two;        /* two doubles with one between them */
+static MPI_Request started;     /* persistent puts: of a word, */
+static MPI_Request started_two; /* of two; only with Oriel */
 
 static inline __attribute__((always_inline)) void loop(enum operation operation, long count,
                                                        MPI_Win win)
@@ -42,6 +48,8 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
         if (operation == PUT || operation == PUT_FLUSH || operation == LOCK_PUT_UNLOCK ||
             operation == ROUND)
             MPI_Put(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
+        if (operation == PUT_NOTIFY)
+            MPIX_Put_notify(&one, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, 0, win);
         if (operation == GET)
             MPI_Get(&word, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, win);
         if (operation == PUT_TWO_FLUSH)
@@ -53,6 +61,14 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
         if (operation == FLUSH || operation == PUT_FLUSH || operation == PUT_TWO_FLUSH ||
             operation == GET_TWO_FLUSH)
             MPI_Win_flush(target, win);
+        if (operation == START_PUT_WAIT)
+            MPI_Start(&started);
+        if (operation == START_PUT_TWO_WAIT)
+            MPI_Start(&started_two);
+        if (operation == START_PUT_WAIT)
+            MPI_Wait(&started, MPI_STATUS_IGNORE);
+        if (operation == START_PUT_TWO_WAIT)
+            MPI_Wait(&started_two, MPI_STATUS_IGNORE);
         if (operation == LOCK_UNLOCK || operation == LOCK_PUT_UNLOCK)
             MPI_Win_unlock(target, win);
         if (operation == ROUND) {
@@ -79,6 +95,9 @@ COUNTED(fetch_and_op, FETCH_AND_OP)
 COUNTED(lock_unlock, LOCK_UNLOCK)
 COUNTED(lock_put_unlock, LOCK_PUT_UNLOCK)
 COUNTED(round, ROUND)
+COUNTED(start_put_wait, START_PUT_WAIT)
+COUNTED(start_put_two_wait, START_PUT_TWO_WAIT)
+COUNTED(put_notify, PUT_NOTIFY)
 
 static const struct step {
     const char *name;
@@ -96,6 +115,9 @@ static const struct step {
     {"lock-unlock", counted_lock_unlock, LOCK_UNLOCK, 1},
     {"lock-put-unlock", counted_lock_put_unlock, LOCK_PUT_UNLOCK, 1},
     {"round", counted_round, ROUND, 1},
+    {"start-put-wait", counted_start_put_wait, START_PUT_WAIT, 0},
+    {"start-put-two-wait", counted_start_put_two_wait, START_PUT_TWO_WAIT, 0},
+    {"put-notify", counted_put_notify, PUT_NOTIFY, 0},
 };
 
 static const struct step *step_find(const char *name)
@@ -119,24 +141,45 @@ static void step_run(const struct step *step, long count, MPI_Win win)
         MPI_Win_unlock_all(win);
 }
 
+static void requests_make(MPI_Win win)
+{
+    static const double values[2] = {1, 2};
+    MPIX_Put_init(values, 1, MPI_DOUBLE, 1, 0, 1, MPI_DOUBLE, win, &started);
+    MPIX_Put_init(values, 2, MPI_DOUBLE, 1, 0, 1, two, win, &started_two);
+}
+
+static void requests_free(void)
+{
+    MPI_Request_free(&started);
+    MPI_Request_free(&started_two);
+}
+
 int main(int argc, char **argv)
 {
     int rank;
     int64_t *base;
     MPI_Group all;
+    MPI_Info info;
     MPI_Win win;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Win_allocate(4096, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "1");
+    MPI_Win_allocate(4096, sizeof *base, info, MPI_COMM_WORLD, &base, &win);
+    MPI_Info_free(&info);
     MPI_Comm_group(MPI_COMM_WORLD, &all);
     MPI_Group_incl(all, 1, &rank, &self);
     MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &two);
     MPI_Type_commit(&two);
+    if (MPIX_Query_oriel())
+        requests_make(win);
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 2; i < argc && rank == 0; i++)
         step_run(step_find(argv[i]), atol(argv[1]), win);
     MPI_Barrier(MPI_COMM_WORLD);
+    if (MPIX_Query_oriel())
+        requests_free();
     MPI_Type_free(&two);
     MPI_Group_free(&self);
     MPI_Group_free(&all);

@@ -16,9 +16,23 @@ static void *pages(size_t len_bytes)
     return block;
 }
 
-static void window_open_dynamic(struct rma_run *run, size_t len_bytes)
+/* Hosts ignore the key. */
+static MPI_Info info_make(int counters)
 {
-    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &run->win);
+    MPI_Info info = MPI_INFO_NULL;
+    char text[16];
+
+    if (counters > 0) {
+        snprintf(text, sizeof text, "%d", counters);
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "oriel_notifications", text);
+    }
+    return info;
+}
+
+static void window_open_dynamic(struct rma_run *run, size_t len_bytes, MPI_Info info)
+{
+    MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &run->win);
     MPI_Alloc_mem((MPI_Aint)len_bytes, MPI_INFO_NULL, &run->base);
     memset(run->base, 0, len_bytes);
     MPI_Win_attach(run->win, run->base, (MPI_Aint)len_bytes);
@@ -27,22 +41,23 @@ static void window_open_dynamic(struct rma_run *run, size_t len_bytes)
 void rma_window_open(struct rma_run *run, size_t len_bytes)
 {
     const MPI_Aint len = (MPI_Aint)len_bytes;
+    MPI_Info info = info_make(run->pattern->counters);
 
     run->block = run->base = NULL;
     switch (run->memory) {
-    case RMA_ALLOCATE:
-        MPI_Win_allocate(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win);
-        break;
+    case RMA_ALLOCATE: MPI_Win_allocate(len, 1, info, MPI_COMM_WORLD, &run->base, &run->win); break;
     case RMA_SHARED:
-        MPI_Win_allocate_shared(len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->base, &run->win);
+        MPI_Win_allocate_shared(len, 1, info, MPI_COMM_WORLD, &run->base, &run->win);
         break;
-    case RMA_DYNAMIC: window_open_dynamic(run, len_bytes); break;
+    case RMA_DYNAMIC: window_open_dynamic(run, len_bytes, info); break;
     case RMA_CREATE:
     default:
         run->base = run->block = pages(len_bytes);
-        MPI_Win_create(run->base, len, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &run->win);
+        MPI_Win_create(run->base, len, 1, info, MPI_COMM_WORLD, &run->win);
         break;
     }
+    if (info != MPI_INFO_NULL)
+        MPI_Info_free(&info);
     run->mine = run->base;
 }
 
@@ -117,6 +132,15 @@ void rma_run_close(struct rma_run *run)
         run->pattern->finish(run);
     rma_window_close(run);
     free(run->buffer_block);
+}
+
+MPI_Group rma_group_make(const int *ranks, int count)
+{
+    MPI_Group all, group;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, count, ranks, &group);
+    MPI_Group_free(&all);
+    return group;
 }
 
 /* Rank 1's info, distributed to all ranks. */

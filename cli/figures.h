@@ -4,6 +4,12 @@
 
 #include <stdint.h>
 
+/* The end of a noun after that number. */
+static inline const char *oriel_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 enum { ORIEL_FIGURE = 32 };
 
 /* Write to text and return it: "1,234", "1.50 KiB", "12.3 ms", "30 %" ("-" of nothing). */

@@ -67,6 +67,14 @@ const char *oriel_host_title(const char *name)
     return host != NULL ? host->title : name;
 }
 
+const char *oriel_host_text(const char *name, const char *version, char out[ORIEL_HOST_TEXT])
+{
+    const bool has_version = strcmp(name, "abi") == 0 && version[0] != '\0';
+    snprintf(out, ORIEL_HOST_TEXT, "%s%s%s", oriel_host_title(name), has_version ? ", " : "",
+             has_version ? version : "");
+    return out;
+}
+
 const struct oriel_host *oriel_host_of_launcher(void)
 {
     const struct oriel_host *found = NULL;

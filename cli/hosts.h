@@ -38,6 +38,12 @@ const struct oriel_host *oriel_host_named(const char *name);
 /* Returns the title of the host of that name; the name if there is none. */
 const char *oriel_host_title(const char *name);
 
+enum { ORIEL_HOST_TEXT = 192 };
+
+/* The title of a job's host. Of the standard ABI, with the MPI that implements it, unless version
+ * is "": "MPI's standard ABI, MPICH 5.0.2". Returns out. */
+const char *oriel_host_text(const char *name, const char *version, char out[ORIEL_HOST_TEXT]);
+
 /* Returns the host whose launcher set this process's environment, or NULL for none. Exits with a
  * message when two launchers did. */
 const struct oriel_host *oriel_host_of_launcher(void);

@@ -346,8 +346,10 @@ static void state_copy(struct oriel_process *process, const struct oriel_state *
     process->world_size = state->world_size;
     memcpy(process->program, state->program, sizeof process->program);
     memcpy(process->host, state->host, sizeof process->host);
+    memcpy(process->host_version, state->host_version, sizeof process->host_version);
     oriel_trace_text_clean(process->program, sizeof process->program);
     oriel_trace_text_clean(process->host, sizeof process->host);
+    oriel_trace_text_clean(process->host_version, sizeof process->host_version);
     wait_copy(state, &process->wait);
     process->counts = state->records != 0;
     if (process->counts)

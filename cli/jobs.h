@@ -53,6 +53,7 @@ struct oriel_process {
     int32_t world_size;
     char program[ORIEL_STATE_PROGRAM];
     char host[16];
+    char host_version[ORIEL_HOST_VERSION];
     struct oriel_wait_seen wait;
     /* valid when counts is true */
     bool counts;

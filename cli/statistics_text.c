@@ -65,7 +65,7 @@ static void print_reasons(FILE *out, const struct oriel_window_sum *window, int 
             continue;
         char and_others[TEXT] = "";
         if (others > 0)
-            snprintf(and_others, TEXT, " and %d other%s", (int)others, others == 1 ? "" : "s");
+            snprintf(and_others, TEXT, " and %d other%s", (int)others, oriel_plural(others));
         print_line(out,
                    oriel_format("    %s to %s%s: %s", oriel_counted_paths[member->path].name,
                                 rank_text(member->world_rank, rank), and_others, member->reason),
@@ -192,7 +192,7 @@ static void print_head(FILE *out, const struct oriel_window_sum *window, size_t 
     FILE *line = oriel_alloc_checked(open_memstream(&text, &len));
     fprintf(line, "window %zu %s%s%sof %s, %d rank%s", number, window->name[0] == '\0' ? "" : "\"",
             window->name, window->name[0] == '\0' ? "" : "\" ", oriel_flavour_call(window->flavour),
-            (int)window->n, window->n == 1 ? "" : "s");
+            (int)window->n, oriel_plural(window->n));
     if (window->flavour != 3)
         print_size(line, window);
     if (window->site[0] != '\0')
@@ -207,8 +207,8 @@ static void print_window(FILE *out, const struct oriel_job_sum *job, size_t numb
     char count[TEXT], most[TEXT];
     const struct oriel_window_sum *window = &job->windows[number - 1];
     if (window->shared_by != 0) {
-        fprintf(out, "%s more windows, which were created after the first %s\n",
-                oriel_count_text(count, window->shared_by),
+        fprintf(out, "%s more window%s, created after the first %s\n",
+                oriel_count_text(count, window->shared_by), oriel_plural(window->shared_by),
                 oriel_count_text(most, ORIEL_RECORDS_MOST));
     } else {
         print_head(out, window, number, width);
@@ -245,13 +245,12 @@ static void print_ranks(FILE *out, const struct oriel_job_sum *job, enum oriel_r
 
 void oriel_statistics_print(const struct oriel_job_sum *job, int width, FILE *out)
 {
-    char text[TEXT];
+    char text[TEXT], host[ORIEL_HOST_TEXT];
     const char *slash = strrchr(job->head->program, '/');
-    const bool is_abi = strcmp(job->head->host, "abi") == 0; /* of which MPI? */
-    fprintf(out, "oriel: statistics of %s, %d rank%s on %s%s%s\n",
+    fprintf(out, "oriel: statistics of %s, %d rank%s on %s\n",
             slash == NULL ? job->head->program : slash + 1, (int)job->head->ranks,
-            job->head->ranks == 1 ? "" : "s", oriel_host_title(job->head->host), is_abi ? ", " : "",
-            is_abi ? job->head->host_version : "");
+            oriel_plural(job->head->ranks),
+            oriel_host_text(job->head->host, job->head->host_version, host));
     print_ranks(out, job, ORIEL_REPORTED_NOTHING, "oriel: no statistics from rank ",
                 ": it has no ORIEL_STATS or no Oriel, or did not reach MPI_Finalize within 10 s\n");
     print_ranks(out, job, ORIEL_REPORTED_EARLY,
@@ -262,8 +261,9 @@ void oriel_statistics_print(const struct oriel_job_sum *job, int width, FILE *ou
     for (size_t i = 0; i < job->windows_count && i < ORIEL_WINDOWS_SHOWN; i++)
         print_window(out, job, i + 1, width);
     if (job->windows_count > ORIEL_WINDOWS_SHOWN)
-        fprintf(out, "and %s more windows; --stats=FILE.json has all\n",
-                oriel_count_text(text, job->windows_count - ORIEL_WINDOWS_SHOWN));
+        fprintf(out, "and %s more window%s; --stats=FILE.json has all\n",
+                oriel_count_text(text, job->windows_count - ORIEL_WINDOWS_SHOWN),
+                oriel_plural(job->windows_count - ORIEL_WINDOWS_SHOWN));
     oriel_region_sums_print(&job->regions, width, out);
     oriel_call_site_table_print(job, width, "--stats=FILE.json", out);
     if (job->windows_count == 0)

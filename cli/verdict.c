@@ -26,8 +26,8 @@ enum {
 };
 
 enum {
-    LATE_CAUSES =
-        1 << ORIEL_CAUSE_late_fence | 1 << ORIEL_CAUSE_late_post | 1 << ORIEL_CAUSE_late_complete
+    LATE_CAUSES = 1 << ORIEL_CAUSE_late_fence | 1 << ORIEL_CAUSE_late_post |
+                  1 << ORIEL_CAUSE_late_complete | 1 << ORIEL_CAUSE_late_notification
 };
 
 /* --- parts of sentences --- */
@@ -128,7 +128,8 @@ static struct oriel_sum operations_sum(const struct oriel_window_group *group)
 
 /* --- the diagnoses: each returns false if it does not hold --- */
 
-/* Ranks wait in a fence, in MPI_Win_free, start or wait for one that comes late. */
+/* Ranks wait in a fence, in MPI_Win_free, start or wait, or for a notification, for one that comes
+ * late. */
 static bool late_rank(const struct oriel_window_groups *groups, struct oriel_diagnosis *out)
 {
     static const struct {
@@ -137,7 +138,8 @@ static bool late_rank(const struct oriel_window_groups *groups, struct oriel_dia
     } waits[] = {{ORIEL_CALL_OF_fence, "MPI_Win_fence"},
                  {ORIEL_CALL_OF_free, "MPI_Win_free"},
                  {ORIEL_CALL_OF_start, "MPI_Win_start"},
-                 {ORIEL_CALL_OF_wait, "MPI_Win_wait"}};
+                 {ORIEL_CALL_OF_wait, "MPI_Win_wait"},
+                 {ORIEL_CALL_OF_notify_wait, "MPIX_Win_notify_wait"}};
     char title[ORIEL_WINDOW_TITLE], time[ORIEL_FIGURE], share[ORIEL_FIGURE];
     struct blame late = blame_find(groups, LATE_CAUSES);
     size_t most = 0;
@@ -422,11 +424,13 @@ static void note_losses(const struct oriel_job_sum *job, struct oriel_verdict *o
     if (job->dropped == 0)
         return;
     char *note = note_begin(out);
-    say(note, "%s events ", oriel_count_text(count, job->dropped));
+    const bool is_one = job->dropped == 1;
+    say(note, "%s event%s ", oriel_count_text(count, job->dropped), oriel_plural(job->dropped));
     say(note,
-        "(%s) were dropped, because the disk was too slow or ORIEL_TRACE_LIMIT was reached, and "
-        "are in no figure: ",
-        oriel_share_text(share, job->dropped, job->events + job->dropped));
+        "(%s) %s dropped, because the disk was too slow or ORIEL_TRACE_LIMIT was reached, and %s "
+        "in no figure: ",
+        oriel_share_text(share, job->dropped, job->events + job->dropped), is_one ? "was" : "were",
+        is_one ? "is" : "are");
     if (job->events > 0)
         say(note, "--trace-filter or --trace-sample %" PRIu64 " trace less", sample_that_fits(job));
     else

@@ -102,8 +102,8 @@ set(ORIEL_LIBRARY_FLAGS -fvisibility=hidden -ftls-model=initial-exec -fno-semant
 # Options of single sources, for the objects that the calling folder compiles.
 function(oriel_sources_configure)
   # The loops over many elements are as fast as -O3 makes them.
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/reduce/kernel.c" PROPERTIES
-    COMPILE_OPTIONS -O3)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/reduce/kernel.c"
+    "${PROJECT_SOURCE_DIR}/src/reduce/half.c" PROPERTIES COMPILE_OPTIONS -O3)
   # Sanitisers call dlsym before they have started.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/host/dlsym.c" PROPERTIES
     COMPILE_OPTIONS -fno-sanitize=all)

@@ -1,7 +1,10 @@
-# The example programs: plain MPI, independent of Oriel.
+# The example programs: plain MPI, and those of extensions, which need only the header.
 oriel_mpi_program(NAME wordcount SOURCES wordcount.c words.c)
 foreach(name IN LISTS examples)
   oriel_mpi_program(NAME ${name} SOURCES ${name}.c)
+endforeach()
+foreach(name IN LISTS examples_of_extensions)
+  oriel_mpi_program(NAME ${name} SOURCES ${name}.c EXTENSIONS)
 endforeach()
 foreach(name IN LISTS examples_also_in_other_languages)
   oriel_mpi_program(NAME ${name}_cxx LANGUAGE CXX SOURCES ${name}.cpp)

@@ -16,6 +16,7 @@
 #include "cli/check/findings.h"
 #include "cli/check/standing.h"
 #include "cli/cli.h"
+#include "cli/figures.h"
 
 enum { LISTED = 50, RANKS_BYTES = 4096 };
 
@@ -184,7 +185,8 @@ static void not_checked_print(FILE *out, const struct oriel_checked_job *job)
             : is_python(job)         ? "not watched"
                                      : "not watched (compile with -fsanitize=thread)");
     if (job->head->lost > 0)
-        fprintf(out, "; no room for %" PRIu64 " more findings", job->head->lost);
+        fprintf(out, "; no room for %" PRIu64 " more finding%s", job->head->lost,
+                oriel_plural(job->head->lost));
     counts_print(out, job);
     fputs("\n", out);
 }
@@ -286,9 +288,9 @@ static void count_print(FILE *out, const struct oriel_checked_job *job, const st
         fputs("no problems", out);
     else
         fprintf(out, "%" PRIu32 " problem%s (%" PRIu64 " occurrence%s)", counting,
-                counting == 1 ? "" : "s", totals->occurrences, totals->occurrences == 1 ? "" : "s");
+                oriel_plural(counting), totals->occurrences, oriel_plural(totals->occurrences));
     if (job->head->complete)
-        fprintf(out, " on %" PRIu32 " rank%s", job->head->ranks, job->head->ranks == 1 ? "" : "s");
+        fprintf(out, " on %" PRIu32 " rank%s", job->head->ranks, oriel_plural(job->head->ranks));
     else
         fputs(" on this node; the program ended without MPI_Finalize", out);
     for (int standing = ORIEL_STANDING_ALLOWED; standing <= ORIEL_STANDING_KNOWN; standing++)

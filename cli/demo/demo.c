@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/demo/timed_job.h"
+#include "cli/figures.h"
 #include "cli/hosts.h"
 #include "cli/option_parser.h"
 
@@ -250,8 +251,8 @@ static bool row_run(const struct stage *stage, int ranks, int cores)
     struct oriel_timed_job *oriel = alone + 1;
     char cell[CELL_BYTES];
 
-    snprintf(cell, sizeof cell, "%d rank%s on %d core%s", ranks, ranks == 1 ? "" : "s", cores,
-             cores == 1 ? "" : "s");
+    snprintf(cell, sizeof cell, "%d rank%s on %d core%s", ranks, oriel_plural(ranks), cores,
+             oriel_plural(cores));
     printf("  %-*s", NAME_WIDTH, cell);
     fflush(stdout);
     job_run(stage, false, ranks, alone);

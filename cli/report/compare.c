@@ -16,6 +16,7 @@
 
 #include "cli/cli.h"
 #include "cli/counters.h"
+#include "cli/figures.h"
 #include "cli/hosts.h"
 
 enum match_pass { PASS_SITE, PASS_NAME, PASS_FUNCTION, PASS_ADDRESS, PASSES };
@@ -418,6 +419,7 @@ static void notes_of_both(struct oriel_comparison *comparison,
                           const struct oriel_reported_run *before,
                           const struct oriel_reported_run *after)
 {
+    char hosts[2][ORIEL_HOST_TEXT];
     if (!same_program(before->head.program, after->head.program))
         note_add(comparison,
                  "different programs, %s and %s: their windows of the same name and function are "
@@ -427,9 +429,10 @@ static void notes_of_both(struct oriel_comparison *comparison,
         note_add(comparison,
                  "%d ranks before, %d after: all figures are means over the ranks of a run",
                  (int)before->head.ranks, (int)after->head.ranks);
-    if (strcmp(before->head.host, after->head.host) != 0)
-        note_add(comparison, "the hosts differ: %s before, %s after",
-                 oriel_host_title(before->head.host), oriel_host_title(after->head.host));
+    oriel_host_text(before->head.host, before->head.host_version, hosts[0]);
+    oriel_host_text(after->head.host, after->head.host_version, hosts[1]);
+    if (strcmp(hosts[0], hosts[1]) != 0)
+        note_add(comparison, "the hosts differ: %s before, %s after", hosts[0], hosts[1]);
     if (before->sum.is_traced != after->sum.is_traced)
         note_add(comparison, "only the %s run was traced, and tracing takes longer than counting",
                  before->sum.is_traced ? "first" : "second");
@@ -465,8 +468,8 @@ static void notes_of_run(struct oriel_comparison *comparison, int side)
                  "estimates",
                  which, run->sum.sample);
     if (run->sum.dropped > 0)
-        note_add(comparison, "the %s run: %" PRIu64 " events were dropped, so its figures are low",
-                 which, run->sum.dropped);
+        note_add(comparison, "the %s run dropped %" PRIu64 " event%s, so its figures are low",
+                 which, run->sum.dropped, oriel_plural(run->sum.dropped));
 }
 
 void oriel_comparison_make(const struct oriel_reported_run *first,

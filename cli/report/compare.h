@@ -110,8 +110,8 @@ extern const char *const oriel_quantity_names[ORIEL_QUANTITIES];
 
 void oriel_comparison_print(const struct oriel_comparison *comparison, FILE *out);
 
-/* The object of docs/reference/file-formats.md; for a page with at most these numbers of windows
- * and of call sites, and of ranks of each window, and how many are left out. */
+/* The object of docs/reference/file-formats.md; for a page with at most windows_most windows, call
+ * sites and regions, and ranks_most ranks of each window, and how many are left out. */
 json_t *oriel_comparison_json(const struct oriel_comparison *comparison, size_t windows_most,
                               size_t ranks_most);
 

@@ -79,6 +79,8 @@ static json_t *run_json(const struct oriel_reported_run *run)
     oriel_json_set(object, "path", oriel_json_text(run->path, strlen(run->path)));
     oriel_json_set(object, "program", oriel_json_text(run->head.program, sizeof run->head.program));
     oriel_json_set(object, "host", oriel_json_text(run->head.host, sizeof run->head.host));
+    oriel_json_set(object, "host_version",
+                   oriel_json_text(run->head.host_version, sizeof run->head.host_version));
     oriel_json_set(object, "oriel", oriel_json_text(run->head.version, sizeof run->head.version));
     oriel_json_set(object, "ranks", json_integer(run->head.ranks));
     oriel_json_set(object, "traced", json_boolean(run->sum.is_traced));
@@ -121,27 +123,35 @@ static json_t *site_json(const struct oriel_comparison *comparison,
     return object;
 }
 
+/* Sets the list, which has the first of count entries, and how many it leaves out. */
+static void list_json(const char *key, json_t *list, size_t count, json_t *out)
+{
+    char left_out[32];
+    if (json_array_size(list) < count) {
+        snprintf(left_out, sizeof left_out, "%s_left_out", key);
+        oriel_json_set(out, left_out, json_integer((json_int_t)(count - json_array_size(list))));
+    }
+    oriel_json_set(out, key, list);
+}
+
 static void sites_json(const struct oriel_comparison *comparison, size_t most, json_t *out)
 {
     json_t *list = oriel_json_checked(json_array());
     for (size_t i = 0; i < comparison->sites_count && i < most; i++)
         oriel_json_append(list, site_json(comparison, &comparison->sites[i]));
-    oriel_json_set(out, "sites", list);
-    if (comparison->sites_count > most)
-        oriel_json_set(out, "sites_left_out",
-                       json_integer((json_int_t)(comparison->sites_count - most)));
+    list_json("sites", list, comparison->sites_count, out);
 }
 
-static void regions_json(const struct oriel_comparison *comparison, json_t *out)
+static void regions_json(const struct oriel_comparison *comparison, size_t most, json_t *out)
 {
     json_t *list = oriel_json_checked(json_array());
-    for (size_t i = 0; i < comparison->regions_count; i++) {
+    for (size_t i = 0; i < comparison->regions_count && i < most; i++) {
         json_t *object = oriel_json_checked(json_object());
         oriel_json_set(object, "name", text_or_null(comparison->regions[i].name));
         amounts_json(&comparison->regions[i].amounts, object);
         oriel_json_append(list, object);
     }
-    oriel_json_set(out, "regions", list);
+    list_json("regions", list, comparison->regions_count, out);
 }
 
 json_t *oriel_comparison_json(const struct oriel_comparison *comparison, size_t windows_most,
@@ -167,13 +177,10 @@ json_t *oriel_comparison_json(const struct oriel_comparison *comparison, size_t 
     amounts_json(&comparison->total, total);
     oriel_json_set(object, "total", total);
     sites_json(comparison, windows_most, object);
-    regions_json(comparison, object);
+    regions_json(comparison, windows_most, object);
     for (size_t i = 0; i < count; i++)
         oriel_json_append(windows, window_json(&comparison->windows[i], ranks_most));
-    oriel_json_set(object, "windows", windows);
-    if (count < comparison->windows_count)
-        oriel_json_set(object, "windows_left_out",
-                       json_integer((json_int_t)(comparison->windows_count - count)));
+    list_json("windows", windows, comparison->windows_count, object);
     return object;
 }
 

@@ -1,6 +1,6 @@
 /* The text of a comparison: the runs, what to know before reading, the totals, the amounts that
- * changed, by window, and the call sites that changed. A time that changed by little of its
- * window's time, or of that of all windows for a call site, is left out. */
+ * changed, by window, and the call sites and regions that changed. A time that changed by little of
+ * its window's time, or of that of all windows for a call site or a region, is left out. */
 #include "cli/report/compare.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "cli/hosts.h"
 #include "cli/figures.h"
 
-enum { TEXT = ORIEL_FIGURE, WINDOWS_SHOWN = 10, RANKS_SHOWN = 5, SITES_SHOWN = 10 };
+enum { TEXT = ORIEL_FIGURE, WINDOWS_SHOWN = 10, RANKS_SHOWN = 5, PLACES_SHOWN = 10 };
 
 static const double little = 0.01;
 
@@ -77,10 +77,12 @@ static const char *change_text(char text[TEXT], double before, double after,
 
 static void print_run(const char *when, const struct oriel_reported_run *run, FILE *out)
 {
+    char host[ORIEL_HOST_TEXT];
     const char *program = run->head.program;
     fprintf(out, "%s %s: %s, %d rank%s on %s, Oriel %s, %s\n", when, run->path,
             program[0] == '\0' ? "unknown program" : program, (int)run->head.ranks,
-            run->head.ranks == 1 ? "" : "s", oriel_host_title(run->head.host), run->head.version,
+            oriel_plural(run->head.ranks),
+            oriel_host_text(run->head.host, run->head.host_version, host), run->head.version,
             run->sum.is_traced ? "traced" : "counted");
 }
 
@@ -162,14 +164,14 @@ static bool row_is_shown(const struct oriel_comparison *comparison,
     return shown;
 }
 
-/* names: what the quantities of windows and call sites are called. */
+/* names: what the quantities are called. */
 static void print_amounts(const struct oriel_comparison *comparison,
                           const struct oriel_amounts *total, const struct oriel_amounts *amounts,
-                          const char *table, const char *label, const char *const names[4],
-                          FILE *out)
+                          const char *table, const char *label,
+                          const char *const names[ORIEL_QUANTITIES], FILE *out)
 {
     char before[TEXT], after[TEXT], change[TEXT];
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < ORIEL_QUANTITIES; i++) {
         enum oriel_quantity quantity = (enum oriel_quantity)i;
         const double *of = amounts->of[i];
         if (!amount_is_shown(comparison, total, amounts, quantity))
@@ -185,8 +187,8 @@ static void print_row(const struct oriel_comparison *comparison,
                       const struct oriel_compared_window *window,
                       const struct oriel_compared_row *row, bool is_first, FILE *out)
 {
-    static const char *const names[] = {"count", "bytes", "time", "waiting"};
-    static const char *const rank_names[] = {"", "", "", "waited for"};
+    static const char *const names[ORIEL_QUANTITIES] = {"count", "bytes", "time", "waiting"};
+    static const char *const rank_names[ORIEL_QUANTITIES] = {"", "", "", "waited for"};
     char name[TEXT];
     print_amounts(comparison, &window->total, &row->amounts,
                   is_first ? oriel_compared_table_name(row->table) : "",
@@ -216,7 +218,8 @@ static void print_window(const struct oriel_comparison *comparison,
         table = row->table;
     }
     if (ranks > RANKS_SHOWN)
-        fprintf(out, "  %-10s and %zu more ranks\n", "", ranks - RANKS_SHOWN);
+        fprintf(out, "  %-10s and %zu more rank%s\n", "", ranks - RANKS_SHOWN,
+                oriel_plural(ranks - RANKS_SHOWN));
 }
 
 static bool window_is_shown(const struct oriel_comparison *comparison,
@@ -228,12 +231,11 @@ static bool window_is_shown(const struct oriel_comparison *comparison,
     return shown;
 }
 
-/* --- call sites --- */
+/* --- call sites and regions --- */
 
-static void print_compared_site(const struct oriel_comparison *comparison,
-                                const struct oriel_compared_site *site, FILE *out)
+static void print_site_name(const struct oriel_comparison *comparison,
+                            const struct oriel_compared_site *site, FILE *out)
 {
-    static const char *const names[] = {"calls", "bytes", "time", "waiting"};
     char place[2][ORIEL_CODE_ADDRESS_TEXT];
     int side = site->first[1] != NULL;
     oriel_compared_site_text(comparison, site, side, place[side]);
@@ -244,26 +246,55 @@ static void print_compared_site(const struct oriel_comparison *comparison,
             fprintf(out, ", before in %s", place[0]);
     }
     fputc('\n', out);
-    print_amounts(comparison, &comparison->total, &site->amounts, "", "", names, out);
+}
+
+/* Returns whether to print the next one, of which this is the number of the changed ones so far. */
+static bool place_begin(const char *what, size_t changed, FILE *out)
+{
+    if (changed == 0)
+        fprintf(out, "\nChanged: %ss%*s %12s %12s  %s\n", what, 31 - (int)strlen(what), "",
+                "before", "after", "change");
+    return changed < PLACES_SHOWN;
+}
+
+static void places_end(const char *what, size_t changed, FILE *out)
+{
+    char text[TEXT];
+    if (changed > PLACES_SHOWN)
+        fprintf(out, "  and %s more %s%s; --json and --csv have all\n",
+                oriel_count_text(text, changed - PLACES_SHOWN), what,
+                oriel_plural(changed - PLACES_SHOWN));
 }
 
 static void print_compared_sites(const struct oriel_comparison *comparison, FILE *out)
 {
+    static const char *const names[ORIEL_QUANTITIES] = {"calls", "bytes", "time", "waiting"};
     size_t changed = 0;
-    char text[TEXT];
     for (size_t i = 0; i < comparison->sites_count; i++) {
         const struct oriel_compared_site *site = &comparison->sites[i];
-        if (!row_is_shown(comparison, &comparison->total, &site->amounts))
+        if (!row_is_shown(comparison, &comparison->total, &site->amounts) ||
+            !place_begin("call site", changed++, out))
             continue;
-        if (changed++ == 0)
-            fprintf(out, "\n%-41s %12s %12s  %s\n", "Changed: call sites", "before", "after",
-                    "change");
-        if (changed <= SITES_SHOWN)
-            print_compared_site(comparison, site, out);
+        print_site_name(comparison, site, out);
+        print_amounts(comparison, &comparison->total, &site->amounts, "", "", names, out);
     }
-    if (changed > SITES_SHOWN)
-        fprintf(out, "  and %s more call sites; --json and --csv have all\n",
-                oriel_count_text(text, changed - SITES_SHOWN));
+    places_end("call site", changed, out);
+}
+
+static void print_compared_regions(const struct oriel_comparison *comparison, FILE *out)
+{
+    static const char *const names[ORIEL_QUANTITIES] = {"count",   "bytes",    "time",
+                                                        "waiting", "in calls", "operations"};
+    size_t changed = 0;
+    for (size_t i = 0; i < comparison->regions_count; i++) {
+        const struct oriel_compared_region *region = &comparison->regions[i];
+        if (!row_is_shown(comparison, &comparison->total, &region->amounts) ||
+            !place_begin("region", changed++, out))
+            continue;
+        fprintf(out, "  %s\n", oriel_region_title(region->name));
+        print_amounts(comparison, &comparison->total, &region->amounts, "", "", names, out);
+    }
+    places_end("region", changed, out);
 }
 
 void oriel_comparison_print(const struct oriel_comparison *comparison, FILE *out)
@@ -290,11 +321,12 @@ void oriel_comparison_print(const struct oriel_comparison *comparison, FILE *out
             print_single_window(window, out);
     }
     if (changed > WINDOWS_SHOWN)
-        fprintf(out, "\n%zu more windows changed; --json and --csv have all\n",
-                changed - WINDOWS_SHOWN);
+        fprintf(out, "\n%zu more window%s changed; --json and --csv have all\n",
+                changed - WINDOWS_SHOWN, oriel_plural(changed - WINDOWS_SHOWN));
     print_compared_sites(comparison, out);
+    print_compared_regions(comparison, out);
     if (same > 0)
-        fprintf(out, "\nUnchanged: %zu window%s\n", same, same == 1 ? "" : "s");
+        fprintf(out, "\nUnchanged: %zu window%s\n", same, oriel_plural(same));
     if (changed + same == 0)
         fprintf(out, "The programs created no windows.\n");
 }

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/figures.h"
 #include "cli/report/json_file.h"
 
 /* The problem with the file, or NULL. */
@@ -115,7 +116,7 @@ static void count_print(const json_t *finding, FILE *out)
     json_t *rank;
     if (!oriel_json_member_number(finding, "count", &count))
         return;
-    fprintf(out, "    %" PRId64 " time%s", count, count == 1 ? "" : "s");
+    fprintf(out, "    %" PRId64 " time%s", count, oriel_plural(count));
     json_array_foreach(json_object_get(finding, "ranks"), i, rank)
         fprintf(out, "%s %" JSON_INTEGER_FORMAT, i == 0 ? ", rank" : ",", json_integer_value(rank));
     fputs("\n", out);
@@ -129,7 +130,7 @@ void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *ou
     json_t *findings = json_object_get(found->job, "findings");
     const char *program = oriel_json_member_text(found->job, "program");
     fprintf(out, "%s: %zu finding%s\n", program != NULL ? program : "a program",
-            json_array_size(findings), json_array_size(findings) == 1 ? "" : "s");
+            json_array_size(findings), oriel_plural(json_array_size(findings)));
     json_array_foreach(findings, i, finding)
     {
         size_t depth;
@@ -157,7 +158,8 @@ void oriel_findings_file_print(const struct oriel_findings_file *found, FILE *ou
               "-fsanitize=thread).\n",
               out);
     if (oriel_json_member_number(found->job, "findings_lost", &lost) && lost > 0)
-        fprintf(out, "\nThere was no room for %" PRId64 " more findings.\n", lost);
+        fprintf(out, "\nThere was no room for %" PRId64 " more finding%s.\n", lost,
+                oriel_plural((uint64_t)lost));
     json_array_foreach(json_object_get(found->job, "not_checked"), i, unseen)
     {
         int64_t count;

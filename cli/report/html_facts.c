@@ -97,6 +97,7 @@ json_t *oriel_html_facts(const struct oriel_html_run *run)
     oriel_json_set(out, "program", TEXT(header->program));
     oriel_json_set(out, "filter", oriel_json_text(traces->filter, strlen(traces->filter)));
     oriel_json_set(out, "host", TEXT(header->host));
+    oriel_json_set(out, "host_version", TEXT(traces->host_version));
     oriel_json_set(out, "oriel", TEXT(header->oriel));
     oriel_json_set(out, "began", TEXT(began));
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)

@@ -8,6 +8,7 @@
 #include "cli/text_style.h"
 #include "cli/verdict.h"
 #include "cli/figures.h"
+#include "cli/hosts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -68,9 +69,9 @@ static void print_clocks(const struct oriel_traces *traces, FILE *out)
                 oriel_time_text(text, error_ns));
     if (unknown > 0)
         fprintf(out,
-                "  the clocks of %zu ranks were not compared: their times are as precise as the "
+                "  the clocks of %zu rank%s were not compared: their times are as precise as the "
                 "system dates\n",
-                unknown);
+                unknown, oriel_plural(unknown));
 }
 
 /* The first ranks for which holds is true, "3" or "3, 5 and 12 more"; NULL for none. The caller
@@ -113,14 +114,15 @@ static void print_losses(const struct oriel_traces *traces, FILE *out)
         events += traces->ranks[i].events;
         dropped += traces->ranks[i].dropped;
     }
-    fprintf(out, "  %s events", oriel_count_text(text, events));
+    fprintf(out, "  %s event%s", oriel_count_text(text, events), oriel_plural(events));
     if (dropped == 0) {
         fprintf(out, ", none dropped\n");
     } else {
         char *who = ranks_text(traces, has_dropped);
         fprintf(out, ", and %s dropped (", oriel_count_text(text, dropped));
-        fprintf(out, "%s of all), by ranks %s: the writer was too slow, or no space was left\n",
-                oriel_share_text(text, dropped, events + dropped), who);
+        fprintf(out, "%s of all), by rank%s %s: the writer was too slow, or no space was left\n",
+                oriel_share_text(text, dropped, events + dropped),
+                strchr(who, ',') == NULL ? "" : "s", who);
         free(who);
     }
     char *open = ranks_text(traces, has_not_ended);
@@ -131,13 +133,15 @@ static void print_losses(const struct oriel_traces *traces, FILE *out)
 
 static void print_run(const struct oriel_traces *traces, FILE *out)
 {
+    char host[ORIEL_HOST_TEXT];
     const struct oriel_trace_header *header = &traces->ranks[0].header;
     fprintf(out, "%s\n", header->program);
-    fprintf(out, "  %d ranks, traces of %zu of them", (int)header->world_size,
-            traces->ranks_counted);
+    fprintf(out, "  %d rank%s, traces of %zu of them", (int)header->world_size,
+            oriel_plural((uint64_t)header->world_size), traces->ranks_counted);
     if (traces->filter[0] != '\0' && traces->ranks_counted < (size_t)header->world_size)
         fprintf(out, " (filter %s)", traces->filter);
-    fprintf(out, "; %s, Oriel %s\n", header->host, header->oriel);
+    fprintf(out, "; %s, Oriel %s\n", oriel_host_text(header->host, traces->host_version, host),
+            header->oriel);
     print_dates(traces, out);
     print_clocks(traces, out);
     print_losses(traces, out);
@@ -179,7 +183,7 @@ static void print_window_head(const struct oriel_traces *traces, uint32_t index,
     if (window->name[0] != '\0')
         fprintf(line, " \"%s\"", window->name);
     fprintf(line, ": %s, %d rank%s, ", oriel_flavour_name(window->flavour, "window"),
-            (int)window->n, window->n == 1 ? "" : "s");
+            (int)window->n, oriel_plural(window->n));
     print_sizes(window, line);
     if (window->site[0] != '\0')
         fprintf(line, ", created in %s", window->site);
@@ -208,7 +212,7 @@ static void print_reasons(const struct oriel_traced_window *window, int width, F
             continue;
         char *line = oriel_format("    %s to the memory of %d rank%s: %s",
                                   oriel_counted_paths[window->paths[i]].name, (int)like,
-                                  like == 1 ? "" : "s", window->reasons[i]);
+                                  oriel_plural(like), window->reasons[i]);
         oriel_text_wrap(out, line, 0, 6, width);
         free(line);
     }
@@ -319,7 +323,7 @@ static void print_busiest(const struct oriel_traces *traces, uint32_t index,
         fprintf(out, "    %s -> %s: %s in %s operation%s\n",
                 rank_text(a, traces, index, pair->from), rank_text(b, traces, index, pair->to),
                 oriel_bytes_text(c, pair->sum.bytes), oriel_count_text(d, pair->sum.count),
-                pair->sum.count == 1 ? "" : "s");
+                oriel_plural(pair->sum.count));
     }
 }
 
@@ -350,8 +354,9 @@ void oriel_report_print(const struct oriel_reported_run *run, int width, FILE *o
         print_busiest(traces, i, &sums[i], out);
     }
     if (traces->windows_count > ORIEL_WINDOWS_SHOWN)
-        fprintf(out, "\nand %s more windows; --json has all\n",
-                oriel_count_text(text, traces->windows_count - ORIEL_WINDOWS_SHOWN));
+        fprintf(out, "\nand %s more window%s; --json has all\n",
+                oriel_count_text(text, traces->windows_count - ORIEL_WINDOWS_SHOWN),
+                oriel_plural(traces->windows_count - ORIEL_WINDOWS_SHOWN));
     if (run->sum.regions.count > 0)
         fputc('\n', out);
     oriel_region_sums_print(&run->sum.regions, width, out);

@@ -5,8 +5,10 @@
 #include "base/checked_open.h"
 #include "base/hash_table.h"
 #include "cli/cli.h"
+#include "cli/figures.h"
 #include "cli/report/trace_clock.h"
 #include "cli/report/trace_reader.h"
+#include "observe/stats/sampled_time.h"
 #include "observe/trace/trace_filter.h"
 
 #include <dirent.h>
@@ -60,8 +62,9 @@ static __attribute__((format(printf, 2, 3))) void run_complain(struct run *run, 
 static void complaints_finish(const struct run *run, const char *folder)
 {
     if (run->complaints_count > COMPLAINTS_SHOWN)
-        fprintf(run->complaints, "oriel: %s: and %u more problems\n", folder,
-                run->complaints_count - COMPLAINTS_SHOWN);
+        fprintf(run->complaints, "oriel: %s: and %u more problem%s\n", folder,
+                run->complaints_count - COMPLAINTS_SHOWN,
+                oriel_plural(run->complaints_count - COMPLAINTS_SHOWN));
 }
 
 /* --- files --- */
@@ -279,6 +282,7 @@ static void ranks_fill(struct run *run)
     traces->ranks = oriel_alloc(run->files_count * sizeof *traces->ranks);
     traces->filter = run->files[0].parsed.selection.filter;
     traces->sample = run->files[0].parsed.selection.sample;
+    memcpy(traces->host_version, run->files[0].parsed.host.version, sizeof traces->host_version);
     if (!oriel_trace_filter_read(traces->filter, &filter, problem)) /* it is cut off */
         (void)oriel_trace_filter_read("", &filter, problem);
     for (size_t i = 0; i < run->files_count; i++) {
@@ -455,15 +459,13 @@ static int64_t visited_ns(const struct visiting *visiting, uint64_t own_ns)
 
 static uint64_t represented_ns(const struct oriel_trace_event *event, uint32_t weight)
 {
-    bool is_alone = event->kind < ORIEL_TRACE_CALL && (event->path & ORIEL_TRACE_ALONE) != 0;
-    uint64_t working_ns = event->duration_ns - event->waiting_ns;
-    return (is_alone ? working_ns : working_ns * weight) + event->waiting_ns * weight;
+    return oriel_sampled_ns(event->duration_ns - event->waiting_ns, event->bytes, weight) +
+           event->waiting_ns * weight;
 }
 
 static bool event_visit(const struct oriel_trace_event *event, void *context)
 {
     struct visiting *visiting = context;
-    struct oriel_trace_event plain = *event;
     if (visiting->visit == NULL)
         return true;
     visiting->event.window = visiting->file->windows[event->window];
@@ -475,8 +477,7 @@ static bool event_visit(const struct oriel_trace_event *event, void *context)
     visiting->event.time_ns = represented_ns(event, visiting->event.weight);
     visiting->event.begin_ns = visited_ns(visiting, event->begin_ns);
     visiting->event.end_ns = visited_ns(visiting, event->begin_ns + event->duration_ns);
-    plain.path &= (uint8_t)~ORIEL_TRACE_ALONE;
-    visiting->event.event = &plain;
+    visiting->event.event = event;
     return visiting->visit(&visiting->event, visiting->context);
 }
 

@@ -57,11 +57,9 @@ struct oriel_trace_record {
     uint32_t place;  /* of its call site: index into sites.places; 0: unknown */
     /* The number of operations that it stands for: 1, or the sample of a sampled trace. */
     uint32_t weight;
-    /* The time that it stands for: of that number of operations, or its own if it was
-     * interrupted. */
+    /* The time of that number of operations (observe/stats/sampled_time.h), and of their waits. */
     uint64_t time_ns;
-    /* The event as in the file: bytes, target, kind, and times of the process's own clock. Its path
-     * is without ORIEL_TRACE_ALONE. */
+    /* the event as in the file: bytes, target, kind, and times of the process's own clock */
     const struct oriel_trace_event *event;
 };
 
@@ -85,8 +83,9 @@ struct oriel_traces {
     struct oriel_site_sums sites; /* the places of all call sites, without calls */
     /* the run's length, from the first MPI_Init to the last MPI_Finalize or event */
     int64_t last_ns;
-    const char *filter; /* "": all calls were traced */
-    uint32_t sample;    /* one in that number of operations was traced */
+    char host_version[ORIEL_HOST_VERSION]; /* "MPICH 5.0.2"; "": unknown */
+    const char *filter;                    /* "": all calls were traced */
+    uint32_t sample;                       /* one in that number of operations was traced */
 };
 
 /* Returns false, with a line on complaints, when nothing can be read. */

@@ -4,6 +4,7 @@
 
 #include "base/crc32.h"
 #include "cli/cli.h"
+#include "cli/figures.h"
 #include "cli/trace_text.h"
 
 #include <errno.h>
@@ -219,6 +220,15 @@ static bool parse_selection(const struct walk *walk, struct oriel_trace_parsed *
     return true;
 }
 
+static bool parse_host(const struct walk *walk, struct oriel_trace_parsed *out)
+{
+    if (walk->block.len_bytes != sizeof out->host)
+        return false;
+    memcpy(&out->host, walk->payload, sizeof out->host);
+    oriel_trace_text_clean(out->host.version, sizeof out->host.version);
+    return true;
+}
+
 /* An accepted event has all indices in bounds, and no time larger than the time that contains
  * it. */
 static bool event_is_valid(const struct walk *walk, const struct oriel_trace_parsed *parsed,
@@ -235,8 +245,7 @@ static bool event_is_valid(const struct walk *walk, const struct oriel_trace_par
     return event->begin_ns >> SENSIBLE_BITS == 0 && event->duration_ns >> SENSIBLE_BITS == 0 &&
            event->waiting_ns <= event->duration_ns && event->bytes >> SENSIBLE_BITS == 0 &&
            event->target >= -1 && event->target < n && event->cause_rank >= -1 &&
-           event->cause_rank < n &&
-           (!is_operation || (event->path & ~ORIEL_TRACE_ALONE) < ORIEL_COUNTED_PATHS) &&
+           event->cause_rank < n && (!is_operation || event->path < ORIEL_COUNTED_PATHS) &&
            (event->waiting_ns == 0 || event->cause < ORIEL_COUNTED_CAUSES);
 }
 
@@ -347,6 +356,7 @@ static bool parse_block(const struct walk *walk, struct oriel_trace_parsed *out)
     case ORIEL_BLOCK_SITE: return parse_site(walk, out);
     case ORIEL_BLOCK_REGION: return parse_region(walk, out);
     case ORIEL_BLOCK_SELECTION: return parse_selection(walk, out);
+    case ORIEL_BLOCK_HOST: return parse_host(walk, out);
     case ORIEL_BLOCK_CLOCK: return parse_clock(walk, out);
     case ORIEL_BLOCK_END: return parse_end(walk, out);
     default: return true;
@@ -405,12 +415,12 @@ static void problem_record(struct oriel_trace_parsed *out, const char *stop, uns
 {
     if (stop[0] != '\0')
         snprintf(out->problem, sizeof out->problem,
-                 "%s at byte %" PRIu64 "; the %" PRIu64 " events before that are read", stop,
-                 out->end_bytes, out->events);
+                 "%s at byte %" PRIu64 "; before that, %" PRIu64 " event%s could be read", stop,
+                 out->end_bytes, out->events, oriel_plural(out->events));
     else if (bad_blocks > 0 || out->invalid > 0)
         snprintf(out->problem, sizeof out->problem,
-                 "has %u blocks and %" PRIu64 " events that are invalid and ignored", bad_blocks,
-                 out->invalid);
+                 "has %u invalid block%s and %" PRIu64 " invalid event%s, which are ignored",
+                 bad_blocks, oriel_plural(bad_blocks), out->invalid, oriel_plural(out->invalid));
 }
 
 bool oriel_trace_parse(const struct oriel_trace_source *source, struct oriel_trace_parsed *out)

@@ -51,6 +51,7 @@ struct oriel_trace_parsed {
     struct oriel_trace_pause *pauses; /* by time */
     size_t pauses_count;
     struct oriel_trace_selection selection; /* filter is cleaned; sample is 1 or more */
+    struct oriel_trace_host host;           /* cleaned; "": the file does not have it */
     struct oriel_trace_clock clocks[2];     /* the first and the last measurement */
     uint32_t clocks_count;
     bool ended;

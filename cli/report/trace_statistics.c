@@ -39,6 +39,7 @@ static void head_fill(const struct oriel_traces *traces, struct oriel_reported_r
     snprintf(run->head.program, sizeof run->head.program, "%s", header->program);
     snprintf(run->head.version, sizeof run->head.version, "%s", header->oriel);
     snprintf(run->head.host, sizeof run->head.host, "%s", header->host);
+    snprintf(run->head.host_version, sizeof run->head.host_version, "%s", traces->host_version);
     run->head.ranks = header->world_size;
     run->head.ran_ns = (uint64_t)traces->last_ns;
     run->sum.head = &run->head;

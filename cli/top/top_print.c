@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/counters.h"
+#include "cli/figures.h"
 #include "cli/hosts.h"
 #include "cli/json.h"
 
@@ -66,8 +67,7 @@ void oriel_top_title(const struct oriel_waits *waits, FILE *out)
     struct totals totals = totals_compute(waits);
     const struct oriel_process *first = &waits->processes[0];
     int32_t size = first->world_size;
-    fprintf(out, "%d rank%s", (int)(size > 0 ? size : (int32_t)totals.present),
-            size == 1 ? "" : "s");
+    fprintf(out, "%d rank%s", (int)(size > 0 ? size : (int32_t)totals.present), oriel_plural(size));
     if (size > 0 && totals.present != (size_t)size)
         fprintf(out, " (%zu here)", totals.present);
     if (totals.counts) {
@@ -255,10 +255,11 @@ void oriel_top_print(const struct oriel_waits *waits, enum oriel_top_order order
                      const struct oriel_text_style *style, FILE *out)
 {
     const struct oriel_process *first = &waits->processes[0];
-    char *title = NULL;
+    char *title = NULL, host[ORIEL_HOST_TEXT];
     size_t len = 0;
     FILE *memory = oriel_alloc_checked(open_memstream(&title, &len));
-    fprintf(memory, ": %s on %s, ", first->program, oriel_host_title(first->host));
+    fprintf(memory, ": %s on %s, ", first->program,
+            oriel_host_text(first->host, first->host_version, host));
     oriel_top_title(waits, memory);
     fclose(memory);
     char *job = oriel_format("job %08" PRIx32, (uint32_t)(first->job >> 32));
@@ -383,6 +384,7 @@ json_t *oriel_top_json(const struct oriel_waits *waits)
     oriel_json_set(job, "job", json_string(name));
     oriel_json_set(job, "program", json_string(first->program));
     oriel_json_set(job, "host", json_string(first->host));
+    oriel_json_set(job, "host_version", json_string(first->host_version));
     oriel_json_set(job, "size", json_integer(first->world_size));
     for (size_t i = 0; i < waits->count; i++)
         oriel_json_append(ranks, rank_json(waits, i));

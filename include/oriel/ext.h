@@ -114,8 +114,11 @@ ORIEL_EXTENSION_(Rcompare_and_swap, (const void *origin_addr, const void *compar
 
 /* count times MPI_Fetch_and_op in one call, in order: operand i of origin_addr on the element at
  * target_disps[i], with its former value in element i of result_addr. Each is atomic by itself. A
- * displacement may occur more than once. All displacements are checked before the first operation.
- * origin_addr may be NULL for MPI_NO_OP. */
+ * displacement may occur more than once. All displacements are checked before the first operation;
+ * of a dynamic window on another node, 1,024 at a time, and errors are reported by the flush.
+ * origin_addr may be NULL for MPI_NO_OP.
+ *
+ * Errors, besides those of MPI_Fetch_and_op: MPI_ERR_COUNT, MPI_ERR_ARG if target_disps is NULL. */
 ORIEL_EXTENSION_(Fetch_and_op_list, (const void *origin_addr, void *result_addr, MPI_Count count,
                                      MPI_Datatype datatype, int target_rank,
                                      const MPI_Aint target_disps[], MPI_Op op, MPI_Win win))
@@ -126,6 +129,15 @@ ORIEL_EXTENSION_(Fetch_and_op_list, (const void *origin_addr, void *result_addr,
 ORIEL_EXTENSION_(Compare_and_swap_128,
                  (const void *origin_addr, const void *compare_addr, void *result_addr,
                   int target_rank, MPI_Aint target_disp, MPI_Win win))
+
+/* The datatype of a 16-bit real (IEEE binary16), and of a complex number of two: the host's own
+ * where it has one. Operations on windows compute with them as with other reals and complex
+ * numbers. The host moves them as integers where they are Oriel's. Each call returns the same
+ * handle, which must not be freed.
+ *
+ * Errors: MPI_ERR_ARG if type is NULL, MPI_ERR_UNSUPPORTED_OPERATION where Oriel cannot start. */
+ORIEL_EXTENSION_(Type_float16, (MPI_Datatype * type))
+ORIEL_EXTENSION_(Type_float16_complex, (MPI_Datatype * type))
 
 /* --- waiting on memory --- */
 
@@ -151,10 +163,15 @@ ORIEL_EXTENSION_(Win_test_until, (MPI_Win win, MPI_Aint disp, MPI_Datatype datat
 /* --- persistent operations --- */
 
 /* Each makes an inactive persistent request of an operation, with its arguments checked and its
- * copy planned once. MPI_Start and MPI_Startall issue the operation, in an epoch that allows it;
- * their errors are raised on the window. The request is complete as that of the operation's
- * request-based form would be: it is as much use to the target as that. The operation is also
- * completed by all that completes operations. MPI_Request_free ends it, before MPI_Win_free. */
+ * copy planned once; the datatypes may be freed then. It needs no epoch. MPI_Start and MPI_Startall
+ * issue the operation, in an epoch that allows it; their errors are raised on the window, and leave
+ * the request inactive. MPI_Startall starts all that it can and returns the first error. The
+ * request is complete as that of the operation's request-based form would be: it is as much use to
+ * the target as that. The operation is also completed by all that completes operations. MPI_Cancel
+ * has no effect. MPI_Request_free ends the request, before MPI_Win_free; what was started goes on.
+ *
+ * Errors: those of the operation. A start of an active request is MPI_ERR_REQUEST, and one on a
+ * freed window MPI_ERR_WIN. */
 ORIEL_EXTENSION_(Put_init,
                  (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                   int target_rank, MPI_Aint target_disp, MPI_Count target_count,

@@ -15,57 +15,32 @@ struct form {
     bool has_request;
 };
 
-/* The arguments of the call. */
-struct accumulate_arguments {
-    const void *origin;
-    void *result; /* this and the next two: get_accumulate only */
-    MPI_Count result_count;
-    MPI_Datatype result_datatype;
-    struct oriel_sides sides;
-    MPI_Op op;
-};
-
 static enum oriel_status accumulate_execute(struct oriel_window *window, const struct form *form,
-                                            const struct accumulate_arguments *given)
+                                            const struct oriel_accumulate_arguments *given)
 {
-    struct oriel_elements elements;
-    enum oriel_operator oriel_op;
-    struct oriel_span target;
-    struct oriel_operand from = {.here = (char *)(uintptr_t)given->origin};
-    struct oriel_operand to = {.here = given->result};
-    bool reads_origin = given->op != MPI_NO_OP;
-    if (!reads_origin && !form->has_result)
-        return oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
+    struct oriel_accumulate_operands operands;
     enum oriel_status status =
-        oriel_check_accumulate(window, &given->sides, given->op, &target, &from.side, &elements);
-    if (status == ORIEL_OK)
-        status = oriel_check_operator(
-            given->op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE, &oriel_op);
-    if (status == ORIEL_OK && form->has_result)
-        status = oriel_check_result(&target.side, elements, given->result_count,
-                                    given->result_datatype, &to.side);
-    if (status == ORIEL_OK && reads_origin)
-        status = oriel_check_buffer("origin", given->origin, &from.side);
-    if (status == ORIEL_OK && form->has_result && elements.count > 0)
-        status = oriel_check_buffer("result", given->result, &to.side);
+        oriel_check_accumulate(window, given, form->has_result, ORIEL_ISSUE_NOW, &operands);
     if (status != ORIEL_OK)
         return status;
     oriel_check_passed(window);
-    oriel_element_remember(target.side.type, given->sides.target_datatype, given->op, oriel_op);
-    return oriel_accumulate(window, &target, elements, oriel_op, &from,
-                            form->has_result ? &to : NULL);
+    oriel_element_remember(operands.target.side.type, given->sides.target_datatype, given->op,
+                           operands.op);
+    return oriel_accumulate(window, &operands.target, operands.elements, operands.op,
+                            &operands.origin, form->has_result ? &operands.result : NULL);
 }
 
 static int accumulate_checked(struct oriel_window *window, const struct form *form,
-                              const struct accumulate_arguments *given)
+                              const struct oriel_accumulate_arguments *given)
 {
     if (given->sides.target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     return oriel_error_raise(window, form->call, accumulate_execute(window, form, given));
 }
 
-static int host_accumulate_large(const struct form *form, const struct accumulate_arguments *g,
-                                 MPI_Win win, MPI_Request *request)
+static int host_accumulate_large(const struct form *form,
+                                 const struct oriel_accumulate_arguments *g, MPI_Win win,
+                                 MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
     const struct oriel_sides *s = &g->sides;
@@ -87,7 +62,7 @@ static int host_accumulate_large(const struct form *form, const struct accumulat
                                                   s->target_datatype, g->op, win);
 }
 
-static int host_accumulate_int(const struct form *form, const struct accumulate_arguments *g,
+static int host_accumulate_int(const struct form *form, const struct oriel_accumulate_arguments *g,
                                MPI_Win win, MPI_Request *request)
 {
     const struct oriel_host_calls *host = oriel_host();
@@ -119,8 +94,9 @@ static bool host_has_large_accumulate(const struct form *form)
 }
 
 /* A window of the host, or no window. */
-static int accumulate_forward(const struct form *form, const struct accumulate_arguments *given,
-                              MPI_Win win, MPI_Request *request)
+static int accumulate_forward(const struct form *form,
+                              const struct oriel_accumulate_arguments *given, MPI_Win win,
+                              MPI_Request *request)
 {
     if (!oriel_handle_is_forwarded(win))
         return oriel_error_not_a_window(form->call);
@@ -132,8 +108,9 @@ static int accumulate_forward(const struct form *form, const struct accumulate_a
     return host_accumulate_int(form, given, win, request);
 }
 
-static int accumulate_dispatch(const struct form *form, const struct accumulate_arguments *given,
-                               MPI_Win win, MPI_Request *request)
+static int accumulate_dispatch(const struct form *form,
+                               const struct oriel_accumulate_arguments *given, MPI_Win win,
+                               MPI_Request *request)
 {
     struct oriel_window *window = oriel_handle_find(win);
     if (oriel_unlikely(window == NULL))
@@ -170,7 +147,7 @@ accumulate_general(const void *origin_addr, int origin_count, MPI_Datatype origi
                    int target_rank, MPI_Aint target_disp, int target_count,
                    MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
-    struct accumulate_arguments given = {
+    struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
                   target_datatype},
@@ -190,7 +167,7 @@ static __attribute__((noinline)) int accumulate_unusual(const void *origin_addr,
                                                         MPI_Aint target_disp)
 {
     MPI_Datatype datatype = oriel_element_datatype();
-    struct accumulate_arguments given = {
+    struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {1, datatype, target_rank, target_disp, 1, datatype},
         .op = oriel_element_operator(),
@@ -218,7 +195,7 @@ int oriel_entry_Accumulate_c(const void *origin_addr, MPI_Count origin_count,
                              MPI_Win win)
 {
     static const struct form form = {"MPI_Accumulate_c", false, true, false};
-    struct accumulate_arguments given = {
+    struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
                   target_datatype},
@@ -233,7 +210,7 @@ int oriel_entry_Raccumulate(const void *origin_addr, int origin_count, MPI_Datat
                             MPI_Request *request)
 {
     static const struct form form = {"MPI_Raccumulate", false, false, true};
-    struct accumulate_arguments given = {
+    struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
                   target_datatype},
@@ -248,7 +225,7 @@ int oriel_entry_Raccumulate_c(const void *origin_addr, MPI_Count origin_count,
                               MPI_Win win, MPI_Request *request)
 {
     static const struct form form = {"MPI_Raccumulate_c", false, true, true};
-    struct accumulate_arguments given = {
+    struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
                   target_datatype},
@@ -264,7 +241,7 @@ int oriel_entry_Get_accumulate(const void *origin_addr, int origin_count,
                                MPI_Win win)
 {
     static const struct form form = {"MPI_Get_accumulate", true, false, false};
-    struct accumulate_arguments given = {
+    struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
         .result_count = result_count,
@@ -283,7 +260,7 @@ int oriel_entry_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count
                                  MPI_Datatype target_datatype, MPI_Op op, MPI_Win win)
 {
     static const struct form form = {"MPI_Get_accumulate_c", true, true, false};
-    struct accumulate_arguments given = {
+    struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
         .result_count = result_count,
@@ -302,7 +279,7 @@ int oriel_entry_Rget_accumulate(const void *origin_addr, int origin_count,
                                 MPI_Win win, MPI_Request *request)
 {
     static const struct form form = {"MPI_Rget_accumulate", true, false, true};
-    struct accumulate_arguments given = {
+    struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
         .result_count = result_count,
@@ -322,7 +299,7 @@ int oriel_entry_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_coun
                                   MPI_Request *request)
 {
     static const struct form form = {"MPI_Rget_accumulate_c", true, true, true};
-    struct accumulate_arguments given = {
+    struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
         .result_count = result_count,

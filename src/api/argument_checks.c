@@ -76,18 +76,20 @@ enum oriel_status oriel_check_rank(const struct oriel_window *window, int rank)
 }
 
 enum oriel_status oriel_check_target(struct oriel_window *window, int target_rank,
-                                     MPI_Aint target_disp, struct oriel_span *target)
+                                     MPI_Aint target_disp, enum oriel_issue issue,
+                                     struct oriel_span *target)
 {
     if (target_rank < 0 || target_rank >= window->n)
         return oriel_fail(ORIEL_E_RANK, "target rank %d is outside the window (ranks 0 to %d)",
                           target_rank, window->n - 1);
-    if (!oriel_access_allowed(window, target_rank))
+    if (issue == ORIEL_ISSUE_NOW && !oriel_access_allowed(window, target_rank))
         return oriel_fail(ORIEL_E_SYNC, "no access epoch to rank %d is open", target_rank);
-    return oriel_check_range(window, target_rank, target_disp, target);
+    return oriel_check_range(window, target_rank, target_disp, issue, target);
 }
 
 enum oriel_status oriel_check_range(struct oriel_window *window, int target_rank,
-                                    MPI_Aint target_disp, struct oriel_span *target)
+                                    MPI_Aint target_disp, enum oriel_issue issue,
+                                    struct oriel_span *target)
 {
     int64_t low_bytes;
     int64_t high_bytes;
@@ -100,7 +102,7 @@ enum oriel_status oriel_check_range(struct oriel_window *window, int target_rank
     if (target->side.count == 0 || type->elements == 0)
         return ORIEL_OK; /* nothing is accessed at any displacement */
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC)
-        return check_attached(window, target_disp, target);
+        return issue == ORIEL_ISSUE_NOW ? check_attached(window, target_disp, target) : ORIEL_OK;
     if (target_disp < 0)
         return oriel_fail(ORIEL_E_DISP, "displacement %ld in rank %d's window is negative",
                           (long)target_disp, target_rank);
@@ -140,8 +142,8 @@ static enum oriel_status check_fits(uint64_t source, uint64_t destination, const
 }
 
 enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct oriel_sides *sides,
-                                       bool to_target, struct oriel_span *target,
-                                       struct oriel_side *origin)
+                                       bool to_target, enum oriel_issue issue,
+                                       struct oriel_span *target, struct oriel_side *origin)
 {
     enum oriel_status status =
         find_side("origin", sides->origin_count, sides->origin_datatype, origin);
@@ -155,7 +157,7 @@ enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct
         check_fits(to_target ? at_origin : at_target, to_target ? at_target : at_origin, "bytes");
     return status != ORIEL_OK
                ? status
-               : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
+               : oriel_check_target(window, sides->target_rank, sides->target_disp, issue, target);
 }
 
 static uint64_t side_elements(const struct oriel_side *side)
@@ -179,19 +181,37 @@ static bool can_move_as_bytes(const struct oriel_type *here, const struct oriel_
     return !here->layout->padded && !target->layout->padded;
 }
 
-enum oriel_status oriel_check_accumulate(struct oriel_window *window,
-                                         const struct oriel_sides *sides, MPI_Op op,
-                                         struct oriel_span *target, struct oriel_side *origin,
-                                         struct oriel_elements *elements)
+static bool may_be_on_pairs(MPI_Op op)
+{
+    return op == MPI_MINLOC || op == MPI_MAXLOC || op == MPI_REPLACE || op == MPI_NO_OP;
+}
+
+/* Pairs on both sides: describes them as such. */
+static void sides_take_pairs(struct oriel_side *here, struct oriel_side *target)
+{
+    const struct oriel_type *pair = target->type->as_pair;
+    if (pair == NULL || here->type->as_pair == NULL || here->type->as_pair->kind != pair->kind)
+        return;
+    here->type = here->type->as_pair;
+    target->type = pair;
+}
+
+/* The target and the origin. */
+static enum oriel_status check_operands(struct oriel_window *window,
+                                        const struct oriel_sides *sides, MPI_Op op,
+                                        enum oriel_issue issue, struct oriel_span *target,
+                                        struct oriel_side *origin, struct oriel_elements *elements)
 {
     enum oriel_status status = ORIEL_OK;
-    const struct oriel_side *source = op != MPI_NO_OP ? origin : &target->side;
+    struct oriel_side *source = op != MPI_NO_OP ? origin : &target->side;
     if (op != MPI_NO_OP)
         status = find_side("origin", sides->origin_count, sides->origin_datatype, origin);
     if (status == ORIEL_OK)
         status = find_side("target", sides->target_count, sides->target_datatype, &target->side);
     if (status != ORIEL_OK)
         return status;
+    if (may_be_on_pairs(op))
+        sides_take_pairs(source, &target->side);
     uint64_t at_target = side_elements(&target->side);
     *elements = (struct oriel_elements){target->side.type->kind, side_elements(source)};
     if (elements->count > 0 && at_target > 0 && !have_one_kind(source->type, target->side.type)) {
@@ -206,7 +226,7 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window,
                         elements->kind == ORIEL_KIND_CHAR ? "bytes" : "elements");
     return status != ORIEL_OK
                ? status
-               : oriel_check_target(window, sides->target_rank, sides->target_disp, target);
+               : oriel_check_target(window, sides->target_rank, sides->target_disp, issue, target);
 }
 
 enum oriel_status oriel_check_buffer(const char *which, const void *address,
@@ -224,13 +244,15 @@ enum oriel_status oriel_check_buffer(const char *which, const void *address,
     return ORIEL_OK;
 }
 
-enum oriel_status oriel_check_result(const struct oriel_side *target,
-                                     struct oriel_elements elements, MPI_Count count,
-                                     MPI_Datatype datatype, struct oriel_side *result)
+static enum oriel_status check_result(const struct oriel_side *target,
+                                      struct oriel_elements elements, MPI_Count count,
+                                      MPI_Datatype datatype, struct oriel_side *result)
 {
     enum oriel_status status = find_side("result", count, datatype, result);
     if (status != ORIEL_OK || elements.count == 0)
         return status;
+    if (result->type->as_pair != NULL && result->type->as_pair->kind == target->type->kind)
+        result->type = result->type->as_pair;
     if (have_one_kind(result->type, target->type))
         return check_fits(side_elements(target), side_elements(result), "elements of the target");
     status = check_fits(side_bytes(target), side_bytes(result), "bytes of the target");
@@ -247,6 +269,31 @@ enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum ori
     if (kind != ORIEL_KIND_NONE && oriel_kinds[kind].plain[*out] == NULL)
         return oriel_fail(ORIEL_E_OP, "the operator is not defined on this datatype");
     return ORIEL_OK;
+}
+
+enum oriel_status oriel_check_accumulate(struct oriel_window *window,
+                                         const struct oriel_accumulate_arguments *given,
+                                         bool has_result, enum oriel_issue issue,
+                                         struct oriel_accumulate_operands *out)
+{
+    const bool reads_origin = given->op != MPI_NO_OP;
+    out->origin.here = (char *)(uintptr_t)given->origin;
+    out->result.here = given->result;
+    if (!reads_origin && !has_result)
+        return oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
+    enum oriel_status status = check_operands(window, &given->sides, given->op, issue, &out->target,
+                                              &out->origin.side, &out->elements);
+    if (status == ORIEL_OK)
+        status = oriel_check_operator(
+            given->op, out->elements.count > 0 ? out->elements.kind : ORIEL_KIND_NONE, &out->op);
+    if (status == ORIEL_OK && has_result)
+        status = check_result(&out->target.side, out->elements, given->result_count,
+                              given->result_datatype, &out->result.side);
+    if (status == ORIEL_OK && reads_origin)
+        status = oriel_check_buffer("origin", given->origin, &out->origin.side);
+    if (status == ORIEL_OK && has_result && out->elements.count > 0)
+        status = oriel_check_buffer("result", given->result, &out->result.side);
+    return status;
 }
 
 enum oriel_status oriel_check_assert(int assert, int taken)

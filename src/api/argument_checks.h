@@ -17,24 +17,42 @@ struct oriel_sides {
     MPI_Datatype target_datatype;
 };
 
+/* Whether an operation is issued now, or planned for later: then its epoch is not checked, nor the
+ * range in a dynamic window. */
+enum oriel_issue { ORIEL_ISSUE_NOW, ORIEL_ISSUE_LATER };
+
 /* Put (to_target) and get: all checks. The outputs are the arguments of oriel_put and oriel_get. */
 enum oriel_status oriel_check_transfer(struct oriel_window *window, const struct oriel_sides *sides,
-                                       bool to_target, struct oriel_span *target,
-                                       struct oriel_side *origin);
+                                       bool to_target, enum oriel_issue issue,
+                                       struct oriel_span *target, struct oriel_side *origin);
 
-/* Accumulates: one predefined type on both sides. MPI_NO_OP ignores the origin. If a side has no
- * elements, nothing moves and the types may differ. MPI_REPLACE and MPI_NO_OP compute nothing, so
- * they move different types as bytes if no side has padding. */
+/* The arguments of an accumulate. */
+struct oriel_accumulate_arguments {
+    const void *origin;
+    void *result; /* this and the next two: get_accumulate only */
+    MPI_Count result_count;
+    MPI_Datatype result_datatype;
+    struct oriel_sides sides;
+    MPI_Op op;
+};
+
+/* The arguments of oriel_accumulate. */
+struct oriel_accumulate_operands {
+    struct oriel_span target;
+    struct oriel_elements elements;
+    enum oriel_operator op;
+    struct oriel_operand origin, result;
+};
+
+/* Accumulates: all checks. One predefined type on all sides. With an operator on pairs, or one that
+ * only moves elements, struct datatypes that are pairs count as such (datatype/struct_types.h).
+ * MPI_NO_OP ignores the origin. If a side has no elements, nothing moves and the types may differ.
+ * MPI_REPLACE and MPI_NO_OP compute nothing, so they move different types as bytes if no side has
+ * padding. The result has room for all of the target, if anything moves. */
 enum oriel_status oriel_check_accumulate(struct oriel_window *window,
-                                         const struct oriel_sides *sides, MPI_Op op,
-                                         struct oriel_span *target, struct oriel_side *origin,
-                                         struct oriel_elements *elements);
-
-/* The result side of get_accumulate: it has room for all of the target, if anything moves. Its type
- * has the target's kind, or none with padding. */
-enum oriel_status oriel_check_result(const struct oriel_side *target,
-                                     struct oriel_elements elements, MPI_Count count,
-                                     MPI_Datatype datatype, struct oriel_side *result);
+                                         const struct oriel_accumulate_arguments *given,
+                                         bool has_result, enum oriel_issue issue,
+                                         struct oriel_accumulate_operands *out);
 
 /* ORIEL_E_BUFFER for a buffer larger than the address space, and for NULL if items are read or
  * written. MPI_BOTTOM, which is NULL too, is valid with a datatype whose displacements are
@@ -45,11 +63,13 @@ enum oriel_status oriel_check_buffer(const char *which, const void *address,
 /* Rank, epoch and range of the target's side; sets rank and offset. ORIEL_E_DISP for a negative
  * displacement if the window is not dynamic. */
 enum oriel_status oriel_check_target(struct oriel_window *window, int target_rank,
-                                     MPI_Aint target_disp, struct oriel_span *target);
+                                     MPI_Aint target_disp, enum oriel_issue issue,
+                                     struct oriel_span *target);
 
 /* The range of the target's side at any rank, in no epoch; sets rank and offset as above. */
 enum oriel_status oriel_check_range(struct oriel_window *window, int target_rank,
-                                    MPI_Aint target_disp, struct oriel_span *target);
+                                    MPI_Aint target_disp, enum oriel_issue issue,
+                                    struct oriel_span *target);
 
 /* ORIEL_E_RANK for a rank outside the window. */
 enum oriel_status oriel_check_rank(const struct oriel_window *window, int rank);

@@ -1,11 +1,16 @@
-/* MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1, 13.3.4, 13.3.5). */
+/* MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1, 13.3.4, 13.3.5), and their forms with a
+ * request. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/atomic_fast.h"
+#include "api/requests.h"
 #include "reduce/cpu_swap.h"
 #include "window/handle.h"
 
-/* One element of one predefined datatype. */
+static const char fetch_call[] = "MPI_Fetch_and_op";
+static const char swap_call[] = "MPI_Compare_and_swap";
+
+/* One element of one predefined datatype, or a struct datatype that is a pair. */
 static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype datatype,
                                       int target_rank, MPI_Aint target_disp,
                                       struct oriel_span *target)
@@ -14,14 +19,16 @@ static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype 
     enum oriel_status status = oriel_type_find(datatype, &target->side.type);
     if (status != ORIEL_OK)
         return status;
-    if (!target->side.type->predefined)
+    if (target->side.type->as_pair != NULL)
+        target->side.type = target->side.type->as_pair;
+    else if (!target->side.type->predefined)
         return oriel_fail(ORIEL_E_TYPE, "the datatype must be predefined");
-    return oriel_check_target(window, target_rank, target_disp, target);
+    return oriel_check_target(window, target_rank, target_disp, ORIEL_ISSUE_NOW, target);
 }
 
-static int fetch_and_op_checked(struct oriel_window *window, const void *origin_addr,
-                                void *result_addr, MPI_Datatype datatype, int target_rank,
-                                MPI_Aint target_disp, MPI_Op op)
+static int fetch_and_op_checked(struct oriel_window *window, const char *call,
+                                const void *origin_addr, void *result_addr, MPI_Datatype datatype,
+                                int target_rank, MPI_Aint target_disp, MPI_Op op)
 {
     struct oriel_span target;
     enum oriel_operator oriel_op;
@@ -43,7 +50,7 @@ static int fetch_and_op_checked(struct oriel_window *window, const void *origin_
             oriel_accumulate(window, &target, (struct oriel_elements){target.side.type->kind, 1},
                              oriel_op, &from, &to);
     }
-    return oriel_error_raise(window, "MPI_Fetch_and_op", status);
+    return oriel_error_raise(window, call, status);
 }
 
 static __attribute__((noinline)) int fetch_and_op_general(const void *origin_addr,
@@ -56,8 +63,8 @@ static __attribute__((noinline)) int fetch_and_op_general(const void *origin_add
         return oriel_handle_is_forwarded(win)
                    ? oriel_host()->Fetch_and_op(origin_addr, result_addr, datatype, target_rank,
                                                 target_disp, op, win)
-                   : oriel_error_not_a_window("MPI_Fetch_and_op");
-    return fetch_and_op_checked(window, origin_addr, result_addr, datatype, target_rank,
+                   : oriel_error_not_a_window(fetch_call);
+    return fetch_and_op_checked(window, fetch_call, origin_addr, result_addr, datatype, target_rank,
                                 target_disp, op);
 }
 
@@ -66,7 +73,7 @@ static __attribute__((noinline)) int fetch_and_op_unusual(const void *origin_add
                                                           void *result_addr, int target_rank,
                                                           MPI_Aint target_disp)
 {
-    return fetch_and_op_checked(oriel_tls_cache.window, origin_addr, result_addr,
+    return fetch_and_op_checked(oriel_tls_cache.window, fetch_call, origin_addr, result_addr,
                                 oriel_element_datatype(), target_rank, target_disp,
                                 oriel_element_operator());
 }
@@ -92,17 +99,12 @@ static inline bool is_swap_kind(enum oriel_kind kind)
            oriel_kinds[kind].plain[ORIEL_OPERATOR_LAND] != NULL;
 }
 
-static __attribute__((noinline)) int
-compare_and_swap_general(const void *origin_addr, const void *compare_addr, void *result_addr,
-                         MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+static int compare_and_swap_checked(struct oriel_window *window, const char *call,
+                                    const void *origin_addr, const void *compare_addr,
+                                    void *result_addr, MPI_Datatype datatype, int target_rank,
+                                    MPI_Aint target_disp)
 {
     struct oriel_span target;
-    struct oriel_window *window = oriel_handle_find(win);
-    if (window == NULL)
-        return oriel_handle_is_forwarded(win)
-                   ? oriel_host()->Compare_and_swap(origin_addr, compare_addr, result_addr,
-                                                    datatype, target_rank, target_disp, win)
-                   : oriel_error_not_a_window("MPI_Compare_and_swap");
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
     enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &target);
@@ -118,7 +120,21 @@ compare_and_swap_general(const void *origin_addr, const void *compare_addr, void
         oriel_check_passed(window);
         status = oriel_compare_and_swap(window, &target, origin_addr, compare_addr, result_addr);
     }
-    return oriel_error_raise(window, "MPI_Compare_and_swap", status);
+    return oriel_error_raise(window, call, status);
+}
+
+static __attribute__((noinline)) int
+compare_and_swap_general(const void *origin_addr, const void *compare_addr, void *result_addr,
+                         MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_handle_is_forwarded(win)
+                   ? oriel_host()->Compare_and_swap(origin_addr, compare_addr, result_addr,
+                                                    datatype, target_rank, target_disp, win)
+                   : oriel_error_not_a_window(swap_call);
+    return compare_and_swap_checked(window, swap_call, origin_addr, compare_addr, result_addr,
+                                    datatype, target_rank, target_disp);
 }
 
 int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_addr,
@@ -142,4 +158,42 @@ int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_ad
     oriel_swap_native(there, origin_addr, compare_addr, result_addr, (uint64_t)type->extent_bytes);
     oriel_store_release(&slot->inside, 0);
     return MPI_SUCCESS;
+}
+
+int oriel_entry_Rfetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype,
+                              int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win,
+                              MPI_Request *request)
+{
+    static const char call[] = "MPIX_Rfetch_and_op";
+    struct oriel_request_state *asked;
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_error_no_extension(call, win);
+    if (request == NULL)
+        return oriel_error_no_request(window, call);
+    int code = oriel_request_begin(window, call, target_rank, true, &asked);
+    if (code != MPI_SUCCESS)
+        return code;
+    code = fetch_and_op_checked(window, call, origin_addr, result_addr, datatype, target_rank,
+                                target_disp, op);
+    return oriel_request_give(window, call, asked, code, request);
+}
+
+int oriel_entry_Rcompare_and_swap(const void *origin_addr, const void *compare_addr,
+                                  void *result_addr, MPI_Datatype datatype, int target_rank,
+                                  MPI_Aint target_disp, MPI_Win win, MPI_Request *request)
+{
+    static const char call[] = "MPIX_Rcompare_and_swap";
+    struct oriel_request_state *asked;
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL)
+        return oriel_error_no_extension(call, win);
+    if (request == NULL)
+        return oriel_error_no_request(window, call);
+    int code = oriel_request_begin(window, call, target_rank, true, &asked);
+    if (code != MPI_SUCCESS)
+        return code;
+    code = compare_and_swap_checked(window, call, origin_addr, compare_addr, result_addr, datatype,
+                                    target_rank, target_disp);
+    return oriel_request_give(window, call, asked, code, request);
 }

@@ -45,6 +45,21 @@ static int host_free_aligned(void *base)
     return oriel_host()->Free_mem(block);
 }
 
+/* In whole pages if they have a NUMA placement, which then is set where the kernel lets it. */
+static enum oriel_status alloc_mem_placed(uint64_t size_bytes, const struct oriel_hints *hints,
+                                          uint64_t *offset)
+{
+    const struct oriel_pages_placement placement = oriel_hints_placement(hints);
+    const bool is_placed = placement.from != ORIEL_PAGES_ANYWHERE;
+    if (is_placed && size_bytes < ORIEL_FILE_PAGES_BYTES)
+        size_bytes = ORIEL_FILE_PAGES_BYTES;
+    enum oriel_status status =
+        oriel_file_alloc_mem(size_bytes, oriel_hints_alignment(hints), offset);
+    if (status == ORIEL_OK && is_placed)
+        oriel_file_place(*offset, *offset, size_bytes, placement);
+    return status;
+}
+
 int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
     uint64_t offset;
@@ -60,7 +75,7 @@ int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
     if (status == ORIEL_OK) {
         const uint64_t align_bytes = oriel_hints_alignment(&hints);
         status = oriel_window_start() == ORIEL_OK
-                     ? oriel_file_alloc_mem((uint64_t)size, align_bytes, &offset)
+                     ? alloc_mem_placed((uint64_t)size, &hints, &offset)
                      : ORIEL_E_OTHER;
         if (status == ORIEL_E_OTHER)
             return host_alloc_aligned(size, info, align_bytes, baseptr);

@@ -8,7 +8,6 @@
 #include "api/put_get_fast.h"
 #include "internode/origin/origin_rma.h"
 #include "rma/deferred.h"
-#include "sync/memory_wait.h"
 #include "sync/notify.h"
 #include "transport/shared/copy.h"
 #include "window/handle.h"
@@ -46,11 +45,13 @@ static enum oriel_status end_notified(struct oriel_window *window, const struct 
     if (oriel_is_internode(window, target->rank))
         return moves ? ORIEL_OK : oriel_internode_notify(window, target->rank, number);
     enum oriel_status status = oriel_deferred_complete(window, target->rank);
-    if (status == ORIEL_OK) {
+    if (status != ORIEL_OK)
+        return status;
+    if (oriel_notify_is_own(window, target->rank))
+        oriel_notify_own(window->notifications, number);
+    else
         oriel_notify_signal(oriel_notify_area(window, target->rank), number);
-        oriel_memory_changed(window);
-    }
-    return status;
+    return ORIEL_OK;
 }
 
 static enum oriel_status transfer_notified(struct oriel_window *window,
@@ -59,7 +60,7 @@ static enum oriel_status transfer_notified(struct oriel_window *window,
     struct oriel_span target;
     struct oriel_side here;
     enum oriel_status status =
-        oriel_check_transfer(window, &given->sides, to_target, &target, &here);
+        oriel_check_transfer(window, &given->sides, to_target, ORIEL_ISSUE_NOW, &target, &here);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("origin", given->origin_addr, &here);
     if (status == ORIEL_OK)
@@ -76,39 +77,96 @@ static enum oriel_status transfer_notified(struct oriel_window *window,
 static enum oriel_status accumulate_notified(struct oriel_window *window,
                                              const struct notified *given, MPI_Op op)
 {
-    struct oriel_span target;
-    struct oriel_elements elements;
-    struct oriel_operand from = {.here = given->origin_addr};
-    enum oriel_operator operation = ORIEL_OPERATOR_NO_OP;
-    if (op == MPI_NO_OP)
-        return oriel_fail(ORIEL_E_OP, "MPI_NO_OP is for get_accumulate and fetch_and_op only");
+    struct oriel_accumulate_operands operands;
+    const struct oriel_accumulate_arguments arguments = {
+        .origin = given->origin_addr, .sides = given->sides, .op = op};
     enum oriel_status status =
-        oriel_check_accumulate(window, &given->sides, op, &target, &from.side, &elements);
+        oriel_check_accumulate(window, &arguments, false, ORIEL_ISSUE_NOW, &operands);
     if (status == ORIEL_OK)
-        status = oriel_check_operator(op, elements.count > 0 ? elements.kind : ORIEL_KIND_NONE,
-                                      &operation);
+        status = begin_notified(window, given, &operands.target);
     if (status == ORIEL_OK)
-        status = oriel_check_buffer("origin", given->origin_addr, &from.side);
-    if (status == ORIEL_OK)
-        status = begin_notified(window, given, &target);
-    if (status == ORIEL_OK)
-        status = oriel_accumulate(window, &target, elements, operation, &from, NULL);
-    return status != ORIEL_OK ? status : end_notified(window, &target, elements.count > 0);
+        status = oriel_accumulate(window, &operands.target, operands.elements, operands.op,
+                                  &operands.origin, NULL);
+    return status != ORIEL_OK ? status
+                              : end_notified(window, &operands.target, operands.elements.count > 0);
 }
 
-static __attribute__((noinline)) int
-put_notified(void *origin_addr, const struct oriel_sides *sides, int number, MPI_Win win)
+static int put_notified_checked(struct oriel_window *window, const struct notified *given)
 {
-    const struct notified given = {"MPIX_Put_notify", origin_addr, *sides, number};
-    struct oriel_window *window = oriel_handle_find(win);
-    if (window == NULL)
-        return oriel_error_no_extension(given.call, win);
-    if (sides->target_rank == MPI_PROC_NULL)
+    if (given->sides.target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    return oriel_error_raise(window, given.call, transfer_notified(window, &given, true));
+    return oriel_error_raise(window, given->call, transfer_notified(window, given, true));
 }
 
-/* As in oriel_entry_Put. */
+/* The paths that are not the fast one. As in MPI_Put, it ends in a jump to them. */
+static __attribute__((noinline)) int put_notified(const void *origin_addr, MPI_Count origin_count,
+                                                  MPI_Datatype origin_datatype, int target_rank,
+                                                  MPI_Aint target_disp, MPI_Count target_count,
+                                                  MPI_Datatype target_datatype, int number,
+                                                  MPI_Win win)
+{
+    const struct notified given = {
+        "MPIX_Put_notify",
+        (void *)(uintptr_t)origin_addr,
+        {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
+        number};
+    struct oriel_window *window = oriel_handle_find(win);
+    return window == NULL ? oriel_error_no_extension(given.call, win)
+                          : put_notified_checked(window, &given);
+}
+
+static __attribute__((noinline)) int put_notified_unusual(const void *origin_addr, MPI_Count count,
+                                                          int target_rank, MPI_Aint target_disp,
+                                                          int number)
+{
+    const MPI_Datatype datatype = oriel_fast_datatype();
+    const struct notified given = {"MPIX_Put_notify",
+                                   (void *)(uintptr_t)origin_addr,
+                                   {count, datatype, target_rank, target_disp, count, datatype},
+                                   number};
+    return put_notified_checked(oriel_tls_cache.window, &given);
+}
+
+static __attribute__((noinline)) int notify_sleepers(struct oriel_notify_area *area,
+                                                     struct oriel_notify_counter *counter)
+{
+    oriel_notify_wake(area, counter);
+    return MPI_SUCCESS;
+}
+
+static inline __attribute__((always_inline)) int copy_and_notify(const void *origin_addr,
+                                                                 char *there, uint64_t len_bytes,
+                                                                 struct oriel_notify_area *area,
+                                                                 uint32_t number)
+{
+    struct oriel_notify_counter *counter = &area->counters[number];
+    oriel_prefetch_to_write(counter); /* arrives during the copy */
+    oriel_copy(there, origin_addr, len_bytes);
+    return oriel_likely(!oriel_notify_raise(counter)) ? MPI_SUCCESS
+                                                      : notify_sleepers(area, counter);
+}
+
+static __attribute__((noinline)) int copy_long_and_notify(const void *origin_addr, char *there,
+                                                          uint64_t len_bytes,
+                                                          struct oriel_notify_area *area,
+                                                          uint32_t number)
+{
+    oriel_copy_premap(there, len_bytes);
+    return copy_and_notify(origin_addr, there, len_bytes, area, number);
+}
+
+static __attribute__((noinline)) int copy_own(const void *origin_addr, char *there,
+                                              uint64_t len_bytes,
+                                              struct oriel_notifications *notifications,
+                                              uint32_t number)
+{
+    oriel_copy_premap(there, len_bytes);
+    oriel_copy(there, origin_addr, len_bytes);
+    oriel_notify_own(notifications, number);
+    return MPI_SUCCESS;
+}
+
+/* As in oriel_entry_Put. A notification is a fence, but for one's own. */
 int oriel_entry_Put_notify(const void *origin_addr, MPI_Count origin_count,
                            MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
                            MPI_Count target_count, MPI_Datatype target_datatype, int number,
@@ -116,25 +174,26 @@ int oriel_entry_Put_notify(const void *origin_addr, MPI_Count origin_count,
 {
     char *there;
     uint64_t len_bytes;
-    if (oriel_likely(oriel_fast_known(win, origin_datatype)) &&
-        oriel_likely(origin_datatype == target_datatype) &&
-        oriel_likely(origin_count == target_count) && oriel_likely(origin_addr != NULL) &&
-        oriel_likely(
-            oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)) &&
-        oriel_likely(len_bytes > 0)) {
-        const struct oriel_window *window = oriel_tls_cache.window;
-        const struct oriel_control *control = oriel_window_control(window, target_rank);
-        if (oriel_likely((uint32_t)number < control->notify_count)) {
-            oriel_copy_premap(there, len_bytes);
-            oriel_copy(there, origin_addr, len_bytes);
-            oriel_notify_signal(oriel_notify_area(window, target_rank), (uint32_t)number);
-            oriel_memory_changed(window);
-            return MPI_SUCCESS;
-        }
+    if (oriel_unlikely(!oriel_fast_known(win, origin_datatype)) ||
+        oriel_unlikely(origin_datatype != target_datatype) ||
+        oriel_unlikely(origin_count != target_count))
+        return put_notified(origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                            target_count, target_datatype, number, win);
+    const struct oriel_window *window = oriel_tls_cache.window;
+    if (oriel_unlikely(origin_addr == NULL) ||
+        oriel_unlikely(
+            !oriel_fast_place(target_count, target_rank, target_disp, &there, &len_bytes)) ||
+        oriel_unlikely(len_bytes == 0) ||
+        oriel_unlikely((uint32_t)number >= oriel_window_control(window, target_rank)->notify_count))
+        return put_notified_unusual(origin_addr, target_count, target_rank, target_disp, number);
+    if (oriel_unlikely(oriel_notify_is_own(window, target_rank))) {
+        oriel_tls_cache_mark();
+        return copy_own(origin_addr, there, len_bytes, window->notifications, (uint32_t)number);
     }
-    const struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
-                                      target_disp,  target_count,    target_datatype};
-    return put_notified((void *)(uintptr_t)origin_addr, &sides, number, win);
+    struct oriel_notify_area *area = oriel_notify_area(window, target_rank);
+    if (oriel_unlikely(len_bytes != sizeof(uint64_t)))
+        return copy_long_and_notify(origin_addr, there, len_bytes, area, (uint32_t)number);
+    return copy_and_notify(origin_addr, there, sizeof(uint64_t), area, (uint32_t)number);
 }
 
 int oriel_entry_Get_notify(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,

@@ -41,7 +41,8 @@ static int transfer_checked(struct oriel_window *window, const struct form *form
     const uint64_t generation = oriel_tls_cache_begin();
     if (sides->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = oriel_check_transfer(window, sides, form->to_target, &target, &here);
+    enum oriel_status status =
+        oriel_check_transfer(window, sides, form->to_target, ORIEL_ISSUE_NOW, &target, &here);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("origin", origin_addr, &here);
     if (status != ORIEL_OK)

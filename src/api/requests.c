@@ -1,7 +1,8 @@
 /* Requests of operations. The record of an outstanding one (struct oriel_request_state) has two
  * owners. One is the host, until it frees the request; some hosts do so when the program frees it,
- * complete or not. The other is the operation, until the host has been notified of its end. After a
- * failure, the thread that completes the request is a third owner until it has raised the error. */
+ * complete or not. Without a request of the host it is the caller that asks for the end. The other
+ * is the operation, until the host has been notified of its end. After a failure, the thread that
+ * completes the request is a third owner until it has raised the error. */
 #include "api/requests.h"
 
 #include "internode/origin/flush_several.h"
@@ -17,7 +18,8 @@
 struct oriel_request_state {
     struct oriel_rma_request pending; /* first */
     _Atomic uint32_t owners;
-    MPI_Request handle;
+    _Atomic bool has_ended;
+    MPI_Request handle; /* MPI_REQUEST_NULL: the caller asks for its end */
     MPI_Win win;
     uint64_t window_id;
     bool noted; /* in this thread's list of failures */
@@ -26,7 +28,6 @@ struct oriel_request_state {
     struct oriel_request_state *next_flush;
 };
 
-_Atomic uint32_t oriel_requests_open;
 static _Thread_local struct oriel_request_state *failed;
 static pthread_mutex_t flushes_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct oriel_request_state *flushes; /* in progress; flushes_mutex */
@@ -35,7 +36,7 @@ static void request_drop_owner(struct oriel_request_state *asked)
 {
     if (atomic_fetch_sub_explicit(&asked->owners, 1, memory_order_acq_rel) != 1)
         return;
-    if (asked->pending.status != ORIEL_OK)
+    if (asked->pending.status != ORIEL_OK && asked->handle != MPI_REQUEST_NULL)
         atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
     free(asked);
 }
@@ -61,32 +62,50 @@ static int request_free_callback(void *whose)
     return MPI_SUCCESS;
 }
 
+static void report_ended_request(struct oriel_request_state *asked)
+{
+    bool well = asked->pending.status == ORIEL_OK;
+    if (asked->handle == MPI_REQUEST_NULL) {
+        atomic_store_explicit(&asked->has_ended, true, memory_order_release);
+        return;
+    }
+    oriel_host_request_complete(asked->handle);
+    if (well)
+        atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
+}
+
 /* Notifies the host of the operations that have ended. */
 static void report_ended_requests(void)
 {
     struct oriel_rma_request *next = oriel_rma_request_take_ended();
     while (next != NULL) {
         struct oriel_request_state *asked = (struct oriel_request_state *)next;
-        bool well = next->status == ORIEL_OK;
         next = next->next_ended;
-        oriel_host_request_complete(asked->handle);
-        if (well)
-            atomic_fetch_sub_explicit(&oriel_requests_open, 1, memory_order_relaxed);
+        report_ended_request(asked);
         request_drop_owner(asked);
     }
 }
 
 /* --- making --- */
 
-static enum oriel_status request_create(struct oriel_window *window,
-                                        struct oriel_request_state **out)
+static struct oriel_request_state *state_make(const struct oriel_window *window)
 {
     struct oriel_request_state *asked = calloc(1, sizeof *asked);
     if (asked == NULL)
-        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
+        return NULL;
     atomic_init(&asked->owners, 2);
+    asked->handle = MPI_REQUEST_NULL;
     asked->win = window->host->handle;
     asked->window_id = window->internode->id;
+    return asked;
+}
+
+static enum oriel_status request_create(struct oriel_window *window,
+                                        struct oriel_request_state **out)
+{
+    struct oriel_request_state *asked = state_make(window);
+    if (asked == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
     enum oriel_status status = oriel_host_request_start(
         request_query_callback, request_free_callback, asked, &asked->handle);
     if (status != ORIEL_OK)
@@ -134,6 +153,39 @@ int oriel_request_give(struct oriel_window *window, const char *call,
     *request = asked->handle;
     oriel_rma_request_sent(&asked->pending);
     return MPI_SUCCESS;
+}
+
+/* --- without a request of the host --- */
+
+struct oriel_request_state *oriel_request_begin_polled(const struct oriel_window *window,
+                                                       int target_rank)
+{
+    struct oriel_request_state *asked = state_make(window);
+    if (asked != NULL)
+        oriel_rma_request_begin(&asked->pending, target_rank);
+    return asked;
+}
+
+void oriel_request_sent(struct oriel_request_state *asked)
+{
+    oriel_rma_request_sent(&asked->pending);
+}
+
+bool oriel_request_has_ended(const struct oriel_request_state *asked)
+{
+    return atomic_load_explicit(&asked->has_ended, memory_order_acquire);
+}
+
+enum oriel_status oriel_request_failure(const struct oriel_request_state *asked,
+                                        struct oriel_window *window)
+{
+    return asked->pending.status == ORIEL_OK ? ORIEL_OK
+                                             : oriel_rma_request_tell(&asked->pending, window);
+}
+
+void oriel_request_drop(struct oriel_request_state *asked)
+{
+    request_drop_owner(asked);
 }
 
 /* --- flushes --- */
@@ -220,6 +272,7 @@ void oriel_requests_progress(void)
     oriel_rma_request_progress();
     end_flushes();
     report_ended_requests();
+    oriel_persistent_progress();
 }
 
 bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *request)

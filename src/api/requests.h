@@ -7,6 +7,7 @@
 
 #include "api/api.h"
 #include "base/atomic.h"
+#include "host/persistent.h"
 
 #include <stdatomic.h>
 
@@ -22,19 +23,35 @@ int oriel_request_begin(struct oriel_window *window, const char *call, int targe
 int oriel_request_give(struct oriel_window *window, const char *call,
                        struct oriel_request_state *asked, int code, MPI_Request *request);
 
+/* The same for an operation that returns data from another node, for a caller that asks for its
+ * end: NULL without memory. oriel_request_sent must follow the operation. The caller drops it when
+ * it no longer asks. */
+struct oriel_request_state *oriel_request_begin_polled(const struct oriel_window *window,
+                                                       int target_rank);
+void oriel_request_sent(struct oriel_request_state *asked);
+bool oriel_request_has_ended(const struct oriel_request_state *asked);
+/* After its end: the failure, with the thread's message, which the next flush of the window then
+ * does not report again. window may be NULL. */
+enum oriel_status oriel_request_failure(const struct oriel_request_state *asked,
+                                        struct oriel_window *window);
+void oriel_request_drop(struct oriel_request_state *asked);
+
 /* A flush of an internode target, or of all for -1, that ends with the request. */
 int oriel_request_flush(struct oriel_window *window, const char *call, int32_t target,
                         MPI_Request *request);
 
-/* Number of requests that a completion function must handle: not yet reported to the host, or
- * failed and not yet reported to the program. Hidden, so the compiler knows that it is local to the
- * library. */
-extern _Atomic uint32_t oriel_requests_open __attribute__((visibility("hidden")));
-
-/* A thread that has a request has seen it counted. */
+/* Whether completion functions must poll. A thread that has a request has seen it counted. */
 static inline bool oriel_requests_are_open(void)
 {
     return oriel_unlikely(atomic_load_explicit(&oriel_requests_open, memory_order_relaxed) != 0);
+}
+
+/* Whether they must look at their requests: also if persistent ones exist. */
+static inline bool oriel_requests_are_special(void)
+{
+    return oriel_unlikely((atomic_load_explicit(&oriel_requests_open, memory_order_relaxed) |
+                           atomic_load_explicit(&oriel_persistent_count, memory_order_relaxed)) !=
+                          0);
 }
 
 /* Processes messages and notifies the host of the operations that have ended. */

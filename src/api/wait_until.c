@@ -42,7 +42,7 @@ static enum oriel_status awaited_make(struct oriel_window *window, MPI_Aint disp
     if (status == ORIEL_OK)
         status = check_integer(place.side.type, awaited);
     if (status == ORIEL_OK)
-        status = oriel_check_range(window, window->rank, disp, &place);
+        status = oriel_check_range(window, window->rank, disp, ORIEL_ISSUE_NOW, &place);
     if (status != ORIEL_OK)
         return status;
     const uint64_t address = (uint64_t)(uintptr_t)window->base + place.offset_bytes;

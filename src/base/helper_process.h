@@ -5,6 +5,8 @@
 #ifndef ORIEL_BASE_HELPER_PROCESS_H
 #define ORIEL_BASE_HELPER_PROCESS_H
 
+#include "base/host_version.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,7 +46,7 @@ struct oriel_helper_check {
     char program[4096];
     char version[32];
     char host[16];
-    char host_version[128]; /* "MPICH 5.0.2" */
+    char host_version[ORIEL_HOST_VERSION]; /* "MPICH 5.0.2" */
     uint32_t ranks;
     uint32_t findings; /* number of struct oriel_record_finding that follow */
     uint32_t counts;   /* number of struct oriel_record_count after those */

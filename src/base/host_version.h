@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum { ORIEL_HOST_VERSION = 128 }; /* bytes for one, in files and shared memory */
+
 /* Writes "MPICH 4.0.2" for a text of MPI_Get_library_version that begins with
  * "MPICH Version:\t4.0.2\n", "Open MPI v4.1.4" for "Open MPI v4.1.4, ...", and
  * "CRAY MPICH version 8.1" for "MPI VERSION    : CRAY MPICH version 8.1\n". */

@@ -267,6 +267,11 @@ static inline bool yields_are_useless(enum oriel_wait_for condition, unsigned us
     return processor_is_contended(condition) && useless_yields >= useless_yields_max;
 }
 
+bool oriel_wait_may_spin(void)
+{
+    return yields_until_spin == 0 && contention < CONTENDED;
+}
+
 static void naps_plan(bool yields_helped)
 {
     naps_initial = yields_helped         ? 0

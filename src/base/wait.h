@@ -114,6 +114,9 @@ void oriel_sleep_begin(struct oriel_sleep *sleep, const struct oriel_watch *watc
 enum oriel_status oriel_sleep_step(struct oriel_sleep *sleep);
 void oriel_sleep_end(const struct oriel_sleep *sleep);
 
+/* Whether spinning may help: no other thread has lately needed this processor. */
+bool oriel_wait_may_spin(void);
+
 /* W2: wakes the sleepers of word. Called after a seq_cst read-modify-write has changed it. */
 void oriel_wake_sleepers(_Atomic uint32_t *word);
 

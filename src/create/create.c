@@ -120,6 +120,8 @@ static void window_fill_in(struct create_state *state)
     if (state->is_contiguous)
         oriel_hints_set_contiguous(&window->host->hints,
                                    creation->size_bytes > 0 ? window->base : NULL);
+    if (state->is_contiguous && !oriel_file_has_page(window->base, (uint64_t)creation->size_bytes))
+        oriel_hints_clear_placement(&window->host->hints);
     window->serial = 1 + atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed);
     window->id = common_id(state);
     window->host->number = rank_record(state, 0)->internode_id;

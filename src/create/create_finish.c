@@ -26,21 +26,40 @@ static enum oriel_status total_memory_check(const struct create_state *state)
                       (unsigned long)total_bytes, (unsigned long)oriel_memory_limits_available());
 }
 
-/* Reserves each rank's part near that rank. */
+/* Sets the NUMA placement of the parts whose ranks gave one. */
+static void place_parts(const struct create_state *state, uint64_t offset)
+{
+    uint64_t at = offset;
+    for (int32_t i = 0; i < state->window->n; i++) {
+        const struct create_record *record = &state->records[i];
+        if (record->placement.from != ORIEL_PAGES_ANYWHERE)
+            oriel_file_place(offset, at, record->target.size_bytes, record->placement);
+        at += record->target.size_bytes;
+    }
+}
+
+/* Reserves each rank's part near that rank, or where it wants it. */
 static enum oriel_status alloc_parts(struct create_state *state, uint64_t align_bytes,
                                      uint64_t *offset)
 {
     uint32_t n = (uint32_t)state->window->n;
-    struct oriel_file_part *parts = calloc(n, sizeof *parts);
+    bool is_placed = false;
+    struct oriel_file_part *parts = calloc(n + 1, sizeof *parts);
     if (parts == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for the parts of %u ranks", n);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         parts[i] =
             (struct oriel_file_part){state->records[i].target.size_bytes, state->records[i].node};
-    enum oriel_status status = oriel_file_alloc_parts(parts, n, align_bytes, offset);
+        is_placed = is_placed || state->records[i].placement.from != ORIEL_PAGES_ANYWHERE;
+    }
+    /* whole pages */
+    parts[n] = (struct oriel_file_part){is_placed ? ORIEL_FILE_PAGES_BYTES : 0, -1};
+    enum oriel_status status = oriel_file_alloc_parts(parts, n + 1, align_bytes, offset);
     free(parts);
     if (status == ORIEL_OK)
         state->window->memory_offset = (int64_t)*offset;
+    if (status == ORIEL_OK && is_placed)
+        place_parts(state, *offset);
     return status;
 }
 

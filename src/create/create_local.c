@@ -24,11 +24,18 @@ enum oriel_status oriel_create_state_alloc_block(uint64_t len_bytes, uint64_t al
 static enum oriel_status window_memory_alloc(struct create_state *state, uint64_t len_bytes,
                                              uint64_t align_bytes, uint64_t *offset)
 {
+    const struct oriel_pages_placement placement = state->own.placement;
+    const bool is_placed = placement.from != ORIEL_PAGES_ANYWHERE && len_bytes > 0;
+    if (is_placed && len_bytes < ORIEL_FILE_PAGES_BYTES)
+        len_bytes = ORIEL_FILE_PAGES_BYTES;
     enum oriel_status status = state->creation->flavour == ORIEL_FLAVOUR_SHARED
                                    ? oriel_file_alloc_shared(len_bytes, align_bytes, offset)
                                    : oriel_file_alloc_window(len_bytes, align_bytes, offset);
     if (status == ORIEL_OK)
         state->window->memory_offset = (int64_t)*offset;
+    if (status == ORIEL_OK &&
+        !(is_placed && oriel_file_place(*offset, *offset, len_bytes, placement)))
+        oriel_hints_clear_placement(&state->window->host->hints);
     return status;
 }
 
@@ -148,6 +155,20 @@ static uint8_t paths_of_memory(const struct create_state *state)
     return state->creation->size_bytes > 0 ? ORIEL_PATH_DIRECT : 0;
 }
 
+/* Memory that the program allocated stays where it is. */
+static void placement_prepare(struct create_state *state)
+{
+    struct oriel_hints *hints = &state->window->host->hints;
+    const bool allocates = state->creation->flavour != ORIEL_FLAVOUR_CREATE &&
+                           state->creation->flavour != ORIEL_FLAVOUR_DYNAMIC;
+    state->own.placement = oriel_hints_placement(hints);
+    if (state->own.placement.from == ORIEL_PAGES_ANYWHERE ||
+        (allocates && oriel_pages_can_place(state->own.placement)))
+        return;
+    state->own.placement.from = ORIEL_PAGES_ANYWHERE;
+    oriel_hints_clear_placement(hints);
+}
+
 static enum oriel_status control_words_prepare(struct create_state *state)
 {
     struct oriel_window *window = state->window;
@@ -158,7 +179,8 @@ static enum oriel_status control_words_prepare(struct create_state *state)
         return status;
     window->control = (struct oriel_control *)(oriel_file_base() + offset);
     state->own.target.control_offset = offset;
-    status = oriel_notifications_make(window, oriel_hints_notifications(&window->host->hints));
+    status = oriel_notifications_make(window, oriel_hints_notifications(&window->host->hints),
+                                      oriel_host_has_threads());
     if (status != ORIEL_OK)
         return status;
     if (window->rank != 0)
@@ -185,6 +207,7 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
     state->own.node = oriel_pages_node();
     state->own.noncontig = oriel_hint_is_true(hints->noncontig);
     state->own.alignment = oriel_hints_alignment(hints);
+    placement_prepare(state);
     if (oriel_window_start() != ORIEL_OK) {
         oriel_create_state_note_host(state);
         state->own.wants_host = 1;

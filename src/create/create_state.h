@@ -31,6 +31,7 @@ struct create_record {
     uint8_t agent;     /* enum readiness */
     uint8_t cma_known; /* the rank may copy to and from all others; only set at a rendezvous */
     int32_t node;      /* NUMA node near the rank; -1: unknown */
+    struct oriel_pages_placement placement; /* of its memory, if the kernel can do it */
     /* the rank is in MPI_Comm_free of the communicator, which gets no rendezvous now */
     uint8_t is_freeing;
     uint8_t paths; /* ORIEL_PATH_* of its memory */

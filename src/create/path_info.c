@@ -50,9 +50,22 @@ static void node_paths_append(struct oriel_path_info *paths, const struct oriel_
     }
 }
 
+/* Origins of this node load, store or let the kernel copy, unless the agent copies. */
+static void progress_find(struct oriel_path_info *paths, const struct oriel_window *window,
+                          unsigned path_bits)
+{
+    const bool copied = (path_bits & ORIEL_PATH_COPY) != 0;
+    const bool reached = (path_bits & ~(unsigned)ORIEL_PATH_COPY) != 0;
+    if (window->here > 1 && (reached || (copied && !window->by_agent)))
+        text_append(paths->progress, sizeof paths->progress, "+", "origin");
+    if ((window->here > 1 && copied && window->by_agent) ||
+        (window->here < window->n && path_bits != 0))
+        text_append(paths->progress, sizeof paths->progress, "+", "thread");
+}
+
 struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
 {
-    struct oriel_path_info paths = {.names = "", .reason = ""};
+    struct oriel_path_info paths = {.names = "", .progress = "", .reason = ""};
     char no_promotion[240];
     if (window->n == 1)
         return paths; /* there are no other ranks */
@@ -61,6 +74,7 @@ struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
         node_paths_append(&paths, window, path_bits, no_promotion);
     if (window->here < window->n && path_bits != 0)
         text_append(paths.names, sizeof paths.names, "+", "ucx");
+    progress_find(&paths, window, path_bits);
     return paths;
 }
 

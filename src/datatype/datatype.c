@@ -5,6 +5,7 @@
 
 #include "base/hash_table.h"
 #include "datatype/flatten.h"
+#include "datatype/struct_types.h"
 #include "host/contents.h"
 #include "host/host.h"
 
@@ -62,7 +63,7 @@ static enum oriel_kind kind_of_class(enum type_class type_class, int size_bytes)
                                                 ORIEL_KIND_INT64, ORIEL_KIND_INT128};
     static const enum oriel_kind naturals[5] = {
         ORIEL_KIND_UINT8, ORIEL_KIND_UINT16, ORIEL_KIND_UINT32, ORIEL_KIND_UINT64, ORIEL_KIND_NONE};
-    static const enum oriel_kind reals[5] = {ORIEL_KIND_NONE, ORIEL_KIND_NONE, ORIEL_KIND_FLOAT,
+    static const enum oriel_kind reals[5] = {ORIEL_KIND_NONE, ORIEL_KIND_HALF, ORIEL_KIND_FLOAT,
                                              ORIEL_KIND_DOUBLE, ORIEL_KIND_QUAD};
     static const enum oriel_kind logicals[5] = {ORIEL_KIND_LOGICAL8, ORIEL_KIND_LOGICAL16,
                                                 ORIEL_KIND_LOGICAL32, ORIEL_KIND_LOGICAL64,
@@ -73,7 +74,8 @@ static enum oriel_kind kind_of_class(enum type_class type_class, int size_bytes)
     case FLOATING: return kind_by_width(size_bytes, reals);
     case LONG_FLOATING: return ORIEL_KIND_LONG_DOUBLE;
     case COMPLEX:
-        return size_bytes == 8    ? ORIEL_KIND_FLOAT_COMPLEX
+        return size_bytes == 4    ? ORIEL_KIND_HALF_COMPLEX
+               : size_bytes == 8  ? ORIEL_KIND_FLOAT_COMPLEX
                : size_bytes == 16 ? ORIEL_KIND_DOUBLE_COMPLEX
                : size_bytes == 32 ? ORIEL_KIND_QUAD_COMPLEX
                                   : opaque_kind_of(size_bytes);
@@ -111,15 +113,30 @@ static struct oriel_type *type_create(struct oriel_node *layout, int64_t extent_
                                 .extent_bytes = extent_bytes,
                                 .plain_bytes = INT64_MAX,
                                 .layout = layout};
+    atomic_init(&type->references, 1);
     if (type->dense && !oriel_kinds[layout->kind].padded)
         type->plain_bytes = extent_bytes;
     return type;
 }
 
-static void type_free(struct oriel_type *type)
+static struct oriel_type *type_variable(const struct oriel_type *type)
 {
+    return (struct oriel_type *)(uintptr_t)type;
+}
+
+void oriel_type_retain(const struct oriel_type *type)
+{
+    atomic_fetch_add_explicit(&type_variable(type)->references, 1, memory_order_relaxed);
+}
+
+void oriel_type_release(const struct oriel_type *type)
+{
+    if (atomic_fetch_sub_explicit(&type_variable(type)->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (type->as_pair != NULL)
+        oriel_type_release(type->as_pair);
     oriel_node_free(type->layout);
-    free(type);
+    free(type_variable(type));
 }
 
 /* Returns false if there is no memory. */
@@ -142,7 +159,7 @@ static bool predefined_insert(MPI_Datatype datatype, enum type_class type_class)
     type->predefined = true;
     bool added = oriel_hash_table_set(&table, oriel_type_key(datatype), type);
     if (!added)
-        type_free(type);
+        oriel_type_release(type);
     return added;
 }
 
@@ -171,7 +188,7 @@ static int type_delete_callback(MPI_Datatype datatype, int key, void *value, voi
     (void)extra;
     if (oriel_hash_table_remove(&table, oriel_type_key(datatype), value)) {
         oriel_tls_cache_invalidate();
-        type_free(value);
+        oriel_type_release(value);
     }
     return MPI_SUCCESS;
 }
@@ -179,7 +196,7 @@ static int type_delete_callback(MPI_Datatype datatype, int key, void *value, voi
 static void type_free_visit(void *type, void *context)
 {
     (void)context;
-    type_free(type);
+    oriel_type_release(type);
 }
 
 static void types_free(void)
@@ -201,12 +218,48 @@ enum oriel_status oriel_type_start(void)
     return ORIEL_OK;
 }
 
+/* Types of 16-bit reals that the host lacks, by parts; MPI_DATATYPE_NULL: not made. */
+static pthread_mutex_t halves_mutex = PTHREAD_MUTEX_INITIALIZER;
+static MPI_Datatype halves[2] = {MPI_DATATYPE_NULL, MPI_DATATYPE_NULL};
+
+enum oriel_status oriel_type_half(int parts, MPI_Datatype *out)
+{
+    static const MPI_Datatype of_host[] = {
+#ifdef MPI_REAL2
+        MPI_REAL2,
+#endif
+#ifdef MPIX_C_FLOAT16
+        MPIX_C_FLOAT16,
+#endif
+#ifdef MPI_COMPLEX4
+        MPI_COMPLEX4,
+#endif
+        MPI_DATATYPE_NULL,
+    };
+    const enum oriel_kind kind = parts == 1 ? ORIEL_KIND_HALF : ORIEL_KIND_HALF_COMPLEX;
+    for (unsigned i = 0; i < sizeof of_host / sizeof of_host[0]; i++)
+        if (oriel_type_predefined(of_host[i]) == kind) {
+            *out = of_host[i];
+            return ORIEL_OK;
+        }
+    pthread_mutex_lock(&halves_mutex);
+    enum oriel_status status = halves[parts - 1] != MPI_DATATYPE_NULL
+                                   ? ORIEL_OK
+                                   : oriel_struct_half_create(parts, &halves[parts - 1]);
+    *out = halves[parts - 1];
+    pthread_mutex_unlock(&halves_mutex);
+    return status;
+}
+
 /* Also frees the descriptions of derived datatypes that the program has not freed. If their
  * callback runs later, the table no longer contains them. */
 void oriel_type_stop(void)
 {
     types_free();
     oriel_tls_cache_invalidate();
+    for (int i = 0; i < 2; i++)
+        if (halves[i] != MPI_DATATYPE_NULL)
+            oriel_host()->Type_free(&halves[i]);
     oriel_host()->Type_free_keyval(&keyval);
 }
 
@@ -225,16 +278,20 @@ static enum oriel_status derived_insert(MPI_Datatype datatype, const struct orie
     struct oriel_type *type = type_create(layout, extent);
     if (type == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory to describe a datatype");
+    enum oriel_kind pair = oriel_struct_pair_find(datatype);
+    if (pair != ORIEL_KIND_NONE)
+        type->as_pair = type_create(oriel_node_run(pair, 1), extent);
     /* MPI-1's MPI_LB and MPI_UB have no element */
     type->predefined = type->kind != ORIEL_KIND_NONE &&
-                       oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
-                       oriel_contents_is_leaf(combiner);
+                       ((oriel_contents_combiner(datatype, &combiner) == ORIEL_OK &&
+                         oriel_contents_is_leaf(combiner)) ||
+                        oriel_struct_half_find(datatype) != ORIEL_KIND_NONE);
     if (oriel_host()->Type_set_attr(datatype, keyval, type) != MPI_SUCCESS)
         status = oriel_fail(ORIEL_E_TYPE, "the host rejects an attribute on the datatype");
     else if (!oriel_hash_table_set(&table, oriel_type_key(datatype), type))
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of datatypes");
     if (status != ORIEL_OK) {
-        type_free(type);
+        oriel_type_release(type);
         return status;
     }
     *out = type;

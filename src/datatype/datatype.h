@@ -1,6 +1,6 @@
 /* Maps an MPI_Datatype to its description. The datatype that a thread used last is found in its
  * cache (base/tls_cache.h), without a call. The description is created once per datatype and freed
- * when the program frees the datatype, or at the stop. */
+ * when the program frees the datatype, or at the stop, unless it is retained. */
 #ifndef ORIEL_DATATYPE_DATATYPE_H
 #define ORIEL_DATATYPE_DATATYPE_H
 
@@ -19,6 +19,9 @@ struct oriel_type {
     int64_t extent_bytes; /* distance between items */
     int64_t plain_bytes;  /* the extent if an item is dense and has no padding, else INT64_MAX */
     struct oriel_node *layout;
+    struct oriel_type
+        *as_pair; /* the same items as pairs of a COMPOSED kind; NULL: they are none */
+    _Atomic uint32_t references; /* the table's and those of oriel_type_retain */
 };
 
 /* Fills the table of predefined datatypes, before any lookup. Adds all of them, or none and returns
@@ -45,6 +48,13 @@ static inline enum oriel_status oriel_type_find(MPI_Datatype datatype,
     *out = oriel_tls_cache.type;
     return ORIEL_OK;
 }
+
+/* A handle of 16-bit reals (parts 1) or complex numbers of them (2): the host's, or one of Oriel's
+ * for all of the job. Returns ORIEL_E_TYPE if the host cannot make one. */
+enum oriel_status oriel_type_half(int parts, MPI_Datatype *out);
+/* Keeps the description after the program frees the datatype, until the release. */
+void oriel_type_retain(const struct oriel_type *type);
+void oriel_type_release(const struct oriel_type *type);
 
 /* ORIEL_OPERATOR_NONE for a user-defined operator. */
 enum oriel_operator oriel_operator_find(MPI_Op op);

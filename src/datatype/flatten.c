@@ -5,6 +5,7 @@
 #include "datatype/flatten.h"
 
 #include "base/hash_table.h"
+#include "datatype/struct_types.h"
 #include "host/contents.h"
 #include "host/host.h"
 
@@ -90,6 +91,9 @@ static struct oriel_node *list_node(struct flattening *all, MPI_Datatype old,
 static struct oriel_node *struct_node(struct flattening *all, const struct oriel_contents *contents)
 {
     const int64_t count = oriel_contents_number(contents, 0);
+    const enum oriel_kind half = oriel_struct_half_of(contents);
+    if (half != ORIEL_KIND_NONE)
+        return oriel_node_run(half, 1);
     struct oriel_branch *branches = calloc((size_t)count + 1, sizeof *branches);
     for (int64_t i = 0; branches != NULL && i < count; i++)
         branches[i] = (struct oriel_branch){

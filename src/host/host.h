@@ -149,6 +149,11 @@ enum oriel_status oriel_host_request_start(MPI_Grequest_query_function *query,
                                            MPI_Request *out);
 void oriel_host_request_complete(MPI_Request request);
 
+/* Number of requests that a completion function must handle: not yet reported to the host, or
+ * failed and not yet reported to the program. Hidden, so the compiler knows that it is local to the
+ * library. */
+extern _Atomic uint32_t oriel_requests_open __attribute__((visibility("hidden")));
+
 /* The status of an operation of this library, for query. */
 void oriel_host_fill_status(MPI_Status *status);
 

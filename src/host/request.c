@@ -3,6 +3,8 @@
  * the host checks the datatype. Outstanding operations use generalised requests. */
 #include "host/host.h"
 
+_Atomic uint32_t oriel_requests_open;
+
 enum oriel_status oriel_host_completed_request(MPI_Request *out)
 {
     if (oriel_host()->Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, oriel_host_singleton(), out) !=

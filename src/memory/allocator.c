@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define SLAB_BYTES  (UINT64_C(256) << 10)
-#define SMALL_BYTES (UINT64_C(32) << 10) /* smaller blocks come from slabs */
+#define SMALL_BYTES ORIEL_FILE_PAGES_BYTES /* smaller blocks come from slabs */
 /* from this size on, the available memory is checked first */
 #define COMPARED_BYTES  (UINT64_C(1) << 20)
 #define GROWTH_BYTES    (UINT64_C(16) << 20)
@@ -129,6 +129,8 @@ static void pages_release(struct oriel_allocator *allocator, uint64_t offset, ui
 {
     bool is_open = oriel_allocator_file_is_open(allocator);
     oriel_pages_punch(is_open ? allocator->fd : -1, allocator->base, offset, len_bytes);
+    if ((flags & ORIEL_BLOCK_PLACED) != 0)
+        oriel_pages_place(allocator->base + offset, len_bytes, (struct oriel_pages_placement){0});
     if ((flags & ORIEL_BLOCK_ADVISED) != 0 && is_open)
         oriel_pages_remap(allocator->fd, allocator->base, offset, len_bytes);
     if ((flags & ORIEL_BLOCK_SHARED) == 0 ||
@@ -354,7 +356,8 @@ static void block_release(struct oriel_allocator *allocator, uint64_t offset, ui
         if (!is_dirty_when_freed(flags))
             memset(allocator->base + offset, 0, len_bytes);
         oriel_free_extents_add(small_extents(allocator, flags), offset, len_bytes);
-    } else if ((flags & ORIEL_BLOCK_USER) == 0 || !cache_add(allocator, offset, len_bytes, flags)) {
+    } else if ((flags & (ORIEL_BLOCK_USER | ORIEL_BLOCK_PLACED)) != ORIEL_BLOCK_USER ||
+               !cache_add(allocator, offset, len_bytes, flags)) {
         pages_release(allocator, offset, len_bytes, flags);
     }
 }
@@ -380,6 +383,8 @@ enum oriel_status oriel_allocator_alloc(struct oriel_allocator *allocator,
         block_release(allocator, *offset, len_bytes, request->flags);
         status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
     }
+    if (status == ORIEL_OK)
+        allocator->used_bytes += len_bytes;
     return status;
 }
 
@@ -390,9 +395,32 @@ bool oriel_allocator_free(struct oriel_allocator *allocator, uint64_t offset, ui
     if (value == NULL || (entry & flags) != flags)
         return false;
     oriel_hash_table_remove_nolock(&allocator->used, offset, value);
+    allocator->used_bytes -= entry & ~(uint64_t)ORIEL_BLOCK_FLAGS;
     if (allocator->cache.bytes > 0 || (entry & ORIEL_BLOCK_USER) != 0)
         cache_check(allocator);
     block_release(allocator, offset, entry & ~(uint64_t)ORIEL_BLOCK_FLAGS,
                   entry & ORIEL_BLOCK_FLAGS);
+    return true;
+}
+
+bool oriel_allocator_place(struct oriel_allocator *allocator, uint64_t offset, uint64_t at,
+                           uint64_t len_bytes, struct oriel_pages_placement placement)
+{
+    const uint64_t first = round_up(at, oriel_pages_bytes());
+    const uint64_t end = round_up(at + len_bytes, oriel_pages_bytes());
+    const uint64_t entry = (uint64_t)(uintptr_t)oriel_hash_table_find(&allocator->used, offset);
+    const uint64_t block_bytes = entry & ~(uint64_t)ORIEL_BLOCK_FLAGS;
+    /* the mark may stay although the kernel refuses */
+    if (entry == 0 || is_small(block_bytes) || first >= end || end > offset + block_bytes ||
+        !oriel_allocator_file_is_open(allocator) ||
+        !oriel_hash_table_set_nolock(&allocator->used, offset,
+                                     (void *)(uintptr_t)(entry | ORIEL_BLOCK_PLACED)) ||
+        !oriel_pages_place(allocator->base + first, end - first, placement))
+        return false;
+    oriel_pages_punch(allocator->fd, allocator->base, first, end - first);
+    if (block_bytes <= ORIEL_RESERVED_BYTES &&
+        oriel_memory_limits_room(end - first, false) == ORIEL_ROOM_RESERVED)
+        oriel_pages_reserve(allocator->fd, allocator->base, first, end - first,
+                            (entry & ORIEL_BLOCK_ADVISED) != 0);
     return true;
 }

@@ -9,6 +9,7 @@
 #include "memory/core_dump.h"
 #include "memory/file.h"
 #include "memory/free_extents.h"
+#include "memory/pages.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,8 @@ enum {
     /* user memory: its pages are cached when freed, and may hold the contents of earlier blocks */
     ORIEL_BLOCK_USER = 4,
     ORIEL_BLOCK_ALLOC_MEM = 8, /* allocated by MPI_Alloc_mem */
+    /* some of its pages have a NUMA policy (oriel_pages_place); they are not cached when freed */
+    ORIEL_BLOCK_PLACED = 16,
     ORIEL_BLOCK_FLAGS = 63
 };
 
@@ -55,6 +58,7 @@ struct oriel_allocator {
     struct oriel_core_dump dumps;
     struct oriel_page_cache cache;
     struct oriel_hash_table used; /* offset -> length and flags, stored in the pointer's bits */
+    uint64_t used_bytes;          /* lengths of the blocks in use */
 };
 
 /* An allocation request. */
@@ -86,6 +90,12 @@ enum oriel_status oriel_allocator_alloc(struct oriel_allocator *allocator,
 
 /* Returns false when offset is not the start of a block that has these flags. */
 bool oriel_allocator_free(struct oriel_allocator *allocator, uint64_t offset, uint64_t flags);
+
+/* Sets the placement of the pages that start in len_bytes from at on, in the block at offset, and
+ * allocates them anew, as zeroes. Returns false without side effects if the block is no whole
+ * pages, no page starts there, or the kernel refuses. */
+bool oriel_allocator_place(struct oriel_allocator *allocator, uint64_t offset, uint64_t at,
+                           uint64_t len_bytes, struct oriel_pages_placement placement);
 
 /* Returns the cached pages to the system. */
 void oriel_allocator_drop_cache(struct oriel_allocator *allocator);

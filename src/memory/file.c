@@ -306,6 +306,22 @@ enum oriel_status oriel_file_alloc_sparse(uint64_t len_bytes, uint64_t *offset)
     return alloc(&request, offset);
 }
 
+bool oriel_file_has_page(const void *start, uint64_t len_bytes)
+{
+    const uint64_t in_page = -(uintptr_t)start & (oriel_pages_bytes() - 1);
+    return in_page < len_bytes;
+}
+
+bool oriel_file_place(uint64_t offset, uint64_t at, uint64_t len_bytes,
+                      struct oriel_pages_placement placement)
+{
+    pthread_mutex_lock(&file.mutex);
+    bool placed =
+        !file.is_child && oriel_allocator_place(&allocator, offset, at, len_bytes, placement);
+    pthread_mutex_unlock(&file.mutex);
+    return placed;
+}
+
 static bool free_block(uint64_t offset, uint64_t flags)
 {
     pthread_mutex_lock(&file.mutex);
@@ -322,6 +338,15 @@ bool oriel_file_free(uint64_t offset)
 bool oriel_file_free_mem(uint64_t offset)
 {
     return free_block(offset, ORIEL_BLOCK_ALLOC_MEM);
+}
+
+struct oriel_file_usage oriel_file_usage(void)
+{
+    pthread_mutex_lock(&file.mutex);
+    const struct oriel_file_usage usage = {.file_bytes = allocator.size_bytes,
+                                           .block_bytes = allocator.used_bytes};
+    pthread_mutex_unlock(&file.mutex);
+    return usage;
 }
 
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset)

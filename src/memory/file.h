@@ -21,6 +21,7 @@
 #include "base/identity.h"
 #include "base/status.h"
 #include "memory/life.h"
+#include "memory/pages.h"
 #include "transport/remote_writers.h"
 
 #include <stdbool.h>
@@ -33,6 +34,8 @@ enum { ORIEL_FILE_VERSION = 8, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_FINALISED = 2 
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
 /* alignment of offset 0 in every process, and the largest alignment of an allocation */
 #define ORIEL_MAP_ALIGN (UINT64_C(1) << 21)
+/* blocks from this size on are whole pages */
+#define ORIEL_FILE_PAGES_BYTES (UINT64_C(32) << 10)
 /* larger blocks are compared with the available memory instead of reserved */
 #define ORIEL_RESERVED_BYTES (UINT64_C(1) << 30)
 
@@ -147,12 +150,29 @@ struct oriel_file_part {
 enum oriel_status oriel_file_alloc_parts(const struct oriel_file_part *parts, size_t count,
                                          uint64_t align_bytes, uint64_t *offset);
 
+/* Whether a page starts in the part of a block, so that the page belongs to it. */
+bool oriel_file_has_page(const void *start, uint64_t len_bytes);
+
+/* Sets the NUMA placement of len_bytes from at on in the block at offset, which then are zeroes: of
+ * the pages that start there. Returns false without side effects if there is none or the kernel
+ * refuses. */
+bool oriel_file_place(uint64_t offset, uint64_t at, uint64_t len_bytes,
+                      struct oriel_pages_placement placement);
+
 /* Frees the result of an allocation. Returns false when offset is not the start of an
  * allocation. */
 bool oriel_file_free(uint64_t offset);
 
 /* The same, but only for blocks of oriel_file_alloc_mem. */
 bool oriel_file_free_mem(uint64_t offset);
+
+struct oriel_file_usage {
+    uint64_t file_bytes;  /* length of the file, which only grows */
+    uint64_t block_bytes; /* of the allocations that are not freed */
+};
+
+/* All 0 before the file is created. */
+struct oriel_file_usage oriel_file_usage(void);
 
 /* Whether [address, address + len_bytes) is inside the mapped file. If so, stores its offset. */
 bool oriel_file_find(const void *address, uint64_t len_bytes, uint64_t *offset);

@@ -130,6 +130,36 @@ static int count_nodes(const unsigned long nodes[ORIEL_POLICY_WORDS])
     return count;
 }
 
+bool oriel_pages_place(char *start, uint64_t len_bytes, struct oriel_pages_placement placement)
+{
+    unsigned long nodes[ORIEL_POLICY_WORDS] = {0};
+    int mode = MPOL_DEFAULT;
+    if (placement.from != ORIEL_PAGES_ANYWHERE &&
+        syscall(SYS_get_mempolicy, NULL, nodes, NODES, NULL, MPOL_F_MEMS_ALLOWED) != 0)
+        return false;
+    if (placement.from == ORIEL_PAGES_INTERLEAVED)
+        mode = MPOL_INTERLEAVE;
+    if (placement.from == ORIEL_PAGES_ON_NODE) {
+        if (placement.node < 0 || !is_allowed(nodes, placement.node))
+            return false;
+        mode = MPOL_PREFERRED;
+        memset(nodes, 0, sizeof nodes);
+        nodes[placement.node / WORD_BITS] = 1UL << (placement.node % WORD_BITS);
+    }
+    return syscall(SYS_mbind, start, len_bytes, mode, nodes, NODES, 0) == 0;
+}
+
+bool oriel_pages_can_place(struct oriel_pages_placement placement)
+{
+    const uint64_t len_bytes = oriel_pages_bytes();
+    char *page = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    bool placed = oriel_pages_place(page, len_bytes, placement);
+    munmap(page, len_bytes);
+    return placed;
+}
+
 void oriel_pages_prefer(int32_t node, struct oriel_pages_policy *before)
 {
     unsigned long nodes[ORIEL_POLICY_WORDS] = {0};

@@ -49,6 +49,21 @@ void oriel_pages_punch(int fd, char *base, uint64_t offset, uint64_t len_bytes);
 /* The NUMA node of the processor that runs the calling thread, or -1 if unknown. */
 int32_t oriel_pages_node(void);
 
+/* Where the pages of memory come from, whichever thread touches them first. */
+enum oriel_pages_from { ORIEL_PAGES_ANYWHERE, ORIEL_PAGES_ON_NODE, ORIEL_PAGES_INTERLEAVED };
+
+struct oriel_pages_placement {
+    enum oriel_pages_from from;
+    int32_t node; /* that has them, if it has any left */
+};
+
+/* Sets the placement of pages of a shared mapping that are not allocated yet. Returns false if the
+ * kernel refuses, or has no such NUMA node. */
+bool oriel_pages_place(char *start, uint64_t len_bytes, struct oriel_pages_placement placement);
+
+/* Whether it can, by one page of its own. */
+bool oriel_pages_can_place(struct oriel_pages_placement placement);
+
 enum { ORIEL_POLICY_WORDS = 16 };
 
 /* A thread's memory policy. */

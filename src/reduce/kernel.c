@@ -12,6 +12,9 @@
  * origin. */
 #include "reduce/kind.h"
 
+#include "reduce/clones.h"
+#include "reduce/half.h"
+
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -29,20 +32,6 @@
 #define EXPRESSION_BOR(type, wide)  (type)(a | b)
 #define EXPRESSION_BXOR(type, wide) (type)(a ^ b)
 
-/* Clones of the same loop for wider registers, selected when the library is loaded. Programs with
- * sanitisers are not initialised that early. */
-#if defined(__x86_64__) && defined(__has_attribute) && !defined(__SANITIZE_ADDRESS__) &&           \
-    !defined(__SANITIZE_THREAD__)
-#if __has_attribute(target_clones)
-#define CLONES         __attribute__((target_clones("avx512f", "avx2", "default")))
-#define CLONES_UNFUSED __attribute__((target_clones("avx2", "default")))
-#endif
-#endif
-#ifndef CLONES
-#define CLONES
-#define CLONES_UNFUSED
-#endif
-
 /* Elements are loaded and stored in place. With a variable and memcpy, an x87 number would be
  * stored in one width and loaded in another, so each load would wait for the store. */
 #define ANYWHERE(type) typedef type anywhere __attribute__((aligned(1), may_alias))
@@ -54,8 +43,8 @@
 
 /* An element has `parts` parts of this type, which are all computed alike. */
 #define PLAIN_PARTS(operator, name, type, wide, parts)                                             \
-    CLONES static void plain_##operator##_##name(char *target, const char *origin, char *result,   \
-                                                 uint64_t count)                                   \
+    ORIEL_CLONES static void plain_##operator##_##name(char *target, const char *origin,           \
+                                                       char *result, uint64_t count)               \
     {                                                                                              \
         ANYWHERE(type);                                                                            \
         count *= parts;                                                                            \
@@ -100,8 +89,8 @@
 enum { PRODUCTS = 32 };
 
 #define COMPLEX_PROD(name, type, real)                                                             \
-    CLONES_UNFUSED static void plain_PROD_##name(char *target, const char *origin, char *result,   \
-                                                 uint64_t count)                                   \
+    ORIEL_CLONES_UNFUSED static void plain_PROD_##name(char *target, const char *origin,           \
+                                                       char *result, uint64_t count)               \
     {                                                                                              \
         ANYWHERE(real);                                                                            \
         typedef type whole __attribute__((aligned(1), may_alias));                                 \
@@ -292,11 +281,13 @@ static inline __attribute__((always_inline)) void move_elements(char *to, const 
 #define COMPLEX(name, type, real)                                                                  \
     PLAIN_PARTS(SUM, name, real, real, 2)                                                          \
     PROD_##name(name, type, real) PLAIN_MOVES(name, type)
+#define HALF(name, parts)
 #define PAIR(name, type, index_type)                                                               \
     PAIR_KERNEL(MINLOC, name, type, index_type, b.value < a.value || TIE_TAKES_LOWER)              \
     PAIR_KERNEL(MAXLOC, name, type, index_type, b.value > a.value || TIE_TAKES_LOWER)              \
     PAIR_KERNEL(REPLACE, name, type, index_type, true)                                             \
     PAIR_KERNEL(NO_OP, name, type, index_type, false)
+#define COMPOSED(name, type, index_type) PAIR(name, type, index_type)
 #define LOGICAL(name, type)                                                                        \
     LOGICAL_KERNELS(PLAIN, name, type)                                                             \
     PLAIN_MOVES(name, type)                                                                        \
@@ -318,6 +309,9 @@ NATIVE(MIN, DOUBLE, double, double)
 NATIVE(SUM, DOUBLE, double, double)
 NATIVE(PROD, DOUBLE, double, double)
 NATIVE_MOVES(DOUBLE, double)
+PLAIN_MOVES(HALF, uint16_t)
+NATIVE_MOVES(HALF, uint16_t)
+PLAIN_MOVES(HALF_COMPLEX, uint32_t)
 NATIVE_MOVES(OPAQUE16, uint16_t)
 NATIVE_MOVES(OPAQUE32, uint32_t)
 NATIVE_MOVES(OPAQUE64, uint64_t)
@@ -357,8 +351,23 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
 #define COMPLEX(name, type, real)                                                                  \
     [ORIEL_KIND_##name] = {WHOLE(type), SLOT(plain, SUM, name), SLOT(plain, PROD, name),           \
                            MOVE_SLOTS(plain, name)},
-#define PAIR(name, type, index_type)                                                               \
-    [ORIEL_KIND_##name] = {.extent_bytes = sizeof(struct {                                         \
+#define HALF_SLOTS_HALF                                                                            \
+    .plain[ORIEL_OPERATOR_MAX] = oriel_half_max, .plain[ORIEL_OPERATOR_MIN] = oriel_half_min,      \
+    .plain[ORIEL_OPERATOR_SUM] = oriel_half_sum, .plain[ORIEL_OPERATOR_PROD] = oriel_half_prod,    \
+    .native[ORIEL_OPERATOR_MAX] = oriel_half_max_native,                                           \
+    .native[ORIEL_OPERATOR_MIN] = oriel_half_min_native,                                           \
+    .native[ORIEL_OPERATOR_SUM] = oriel_half_sum_native,                                           \
+    .native[ORIEL_OPERATOR_PROD] = oriel_half_prod_native, MOVE_SLOTS(native, HALF),
+#define HALF_SLOTS_HALF_COMPLEX                                                                    \
+    .plain[ORIEL_OPERATOR_SUM] = oriel_half_complex_sum,                                           \
+    .plain[ORIEL_OPERATOR_PROD] = oriel_half_complex_prod,
+#define HALF(name, parts)                                                                          \
+    [ORIEL_KIND_##name] = {.extent_bytes = 2 * (parts),                                            \
+                           .value_bytes = 2 * (parts),                                             \
+                           HALF_SLOTS_##name MOVE_SLOTS(plain, name)},
+#define PAIR_OF(name, type, index_type, is_composed)                                               \
+    [ORIEL_KIND_##name] = {.composed = is_composed,                                                \
+                           .extent_bytes = sizeof(struct {                                         \
                                type value;                                                         \
                                index_type index;                                                   \
                            }),                                                                     \
@@ -377,6 +386,8 @@ NATIVE_MOVES(OPAQUE64, uint64_t)
                            SLOT(plain, MINLOC, name),                                              \
                            SLOT(plain, MAXLOC, name),                                              \
                            MOVE_SLOTS(plain, name)},
+#define PAIR(name, type, index_type)     PAIR_OF(name, type, index_type, false)
+#define COMPOSED(name, type, index_type) PAIR_OF(name, type, index_type, true)
 #define LOGICAL(name, type)                                                                        \
     [ORIEL_KIND_##name] = {WHOLE(type), LOGICAL_SLOTS(plain, name), MOVE_SLOTS(plain, name),       \
                            LOGICAL_SLOTS(native, name), MOVE_SLOTS(native, name)},

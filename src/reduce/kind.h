@@ -46,7 +46,9 @@ enum oriel_kind {
 #define WIDE(name, type, unsigned_type)    ORIEL_KIND_##name,
 #define REAL(name, type)                   ORIEL_KIND_##name,
 #define COMPLEX(name, type, real)          ORIEL_KIND_##name,
+#define HALF(name, parts)                  ORIEL_KIND_##name,
 #define PAIR(name, type, index_type)       ORIEL_KIND_##name,
+#define COMPOSED(name, type, index_type)   ORIEL_KIND_##name,
 #define LOGICAL(name, type)                ORIEL_KIND_##name,
 #define BITS(name, type, like)             ORIEL_KIND_##name,
 #define LETTERS(name, type, like)          ORIEL_KIND_##name,
@@ -90,6 +92,7 @@ struct oriel_kind_properties {
     uint32_t index_offset; /* of a pair's second field; else 0 */
     uint32_t index_bytes;  /* of a pair's second field; else 0 */
     bool padded;           /* a pair smaller than its extent: only its fields may be accessed */
+    bool composed;         /* a pair whose fields are elements of their own (kinds.def) */
     bool tolerant;         /* bytes and letters: computes more than MPI defines (kinds.def) */
     oriel_kernel *plain[ORIEL_OPERATOR_COUNT]; /* NULL if the operator is not allowed on the kind */
     oriel_element *native[ORIEL_OPERATOR_COUNT]; /* NULL if the CPU has no such operation */

@@ -143,6 +143,13 @@ void oriel_update_begin_bulk(struct oriel_update *update)
     update->in_bulk = true;
 }
 
+void oriel_update_begin_plain(struct oriel_update *update)
+{
+    if (oriel_kinds[update->kind].composed ||
+        oriel_atomic_mode_is_wide(update->window, update->rank))
+        oriel_update_begin_bulk(update); /* W2 */
+}
+
 /* Aligned elements with native kernels: only the CPU's instructions and bulk updates ever change
  * them. */
 static enum oriel_status update_words(struct oriel_update *update, char *there, const char *origin,
@@ -188,6 +195,8 @@ static enum oriel_status update_one_path(struct oriel_update *update, uint64_t o
     enum oriel_status status = oriel_update_lock(update);
     if (status != ORIEL_OK)
         return status;
+    if (path.cpu_reaches)
+        oriel_update_begin_plain(update);
     if (update_by_request(update, &path.remote, origin, result, count, &status))
         return oriel_path_status(status, update->window, update->rank);
     if (path.transport == &oriel_transport_agent)

@@ -121,6 +121,8 @@ static void update_step(struct oriel_update *update, struct oriel_scattered *sca
     const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
     if (kind->native[update->op] != NULL)
         oriel_update_begin_bulk(update);
+    else
+        oriel_update_begin_plain(update);
     oriel_scattered_update(scattered, count);
     update->held_bytes += count * kind->extent_bytes;
     oriel_update_unlock(update, false);

@@ -41,6 +41,10 @@ void oriel_update_unlock(struct oriel_update *update, bool for_good);
 /* For elements with native kernels, while locked: excludes single updates from here on. */
 void oriel_update_begin_bulk(struct oriel_update *update);
 
+/* For elements without native kernels that the CPU reaches, while locked: the same if single
+ * updates may touch parts of them (W2 of sync/atomic_mode.h). */
+void oriel_update_begin_plain(struct oriel_update *update);
+
 /* Updates count elements in one run, at_bytes from the first item. */
 enum oriel_status oriel_update_run(struct oriel_update *update, int64_t at_bytes,
                                    const char *origin, char *result, uint64_t count);

@@ -1,5 +1,6 @@
 /* compare_and_swap: one CPU instruction if there is one, like a single accumulate
- * (sync/atomic_mode.h), else under the target's accumulate lock. */
+ * (sync/atomic_mode.h), else under the target's accumulate lock. ORIEL_KIND_OPAQUE128 is the kind
+ * of the swap of 16 bytes that may contain elements of other kinds. */
 #include "internode/origin/origin_rma.h"
 #include "reduce/cpu_swap.h"
 #include "rma/deferred.h"
@@ -21,7 +22,8 @@ static enum oriel_status swap_by_copies(const struct oriel_path *path, const cha
 
 static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
                                      const struct oriel_path *path, uint64_t len_bytes,
-                                     const void *origin, const void *compare, void *result)
+                                     bool contains_elements, const void *origin,
+                                     const void *compare, void *result)
 {
     char found[ORIEL_SWAP_BYTES];
     char wanted[ORIEL_SWAP_BYTES];
@@ -31,6 +33,8 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
     enum oriel_status status = oriel_accumulate_mutex_lock(window, rank);
     if (status != ORIEL_OK)
         return status;
+    if (path->cpu_reaches && (contains_elements || oriel_atomic_mode_is_wide(window, rank)))
+        oriel_bulk_begin(window, rank); /* W2, also if the processor lacks the instruction */
     const struct oriel_polled_request asked = {.operation = ORIEL_POLLED_SWAP,
                                                .in = wanted,
                                                .desired = desired,
@@ -48,30 +52,61 @@ static enum oriel_status swap_locked(struct oriel_window *window, int32_t rank,
     return oriel_path_status(status, window, rank);
 }
 
+static void swap_by_cpu(void *there, const void *origin, const void *compare, void *result,
+                        uint64_t len_bytes)
+{
+    if (len_bytes > ORIEL_SWAP_NATIVE_BYTES)
+        oriel_swap_wide(there, origin, compare, result);
+    else
+        oriel_swap_native(there, origin, compare, result, len_bytes);
+}
+
+/* S1 to S4, or C1 and C2. */
+static enum oriel_status swap_single(struct oriel_window *window, int32_t rank, void *there,
+                                     uint64_t len_bytes, const void *origin, const void *compare,
+                                     void *result)
+{
+    _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, rank);
+    if (inside != NULL) {
+        swap_by_cpu(there, origin, compare, result, len_bytes);
+        oriel_store_release(inside, 0);
+        return ORIEL_OK;
+    }
+    enum oriel_status status = oriel_accumulate_mutex_lock(window, rank);
+    if (status != ORIEL_OK)
+        return status;
+    swap_by_cpu(there, origin, compare, result, len_bytes);
+    oriel_atomic_mode_count(window, rank);
+    oriel_accumulate_mutex_unlock(window, rank);
+    return ORIEL_OK;
+}
+
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
                                          const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result)
 {
-    uint64_t len_bytes = oriel_kinds[target->side.type->kind].extent_bytes;
+    const enum oriel_kind kind = target->side.type->kind;
+    const uint64_t len_bytes = oriel_kinds[kind].extent_bytes;
+    const bool contains_elements = kind == ORIEL_KIND_OPAQUE128;
+    const uint64_t address = window->targets[target->rank].address + target->offset_bytes;
+    const bool is_aligned = (address & (len_bytes - 1)) == 0;
+    if (contains_elements && !is_aligned)
+        return oriel_fail(ORIEL_E_ARG, "the place at rank %d is not aligned to 16 bytes",
+                          (int)target->rank);
     if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_compare_and_swap(window, target, origin, compare, result);
     oriel_deferred_do(window, target->rank);
     struct oriel_path path =
         oriel_path_find(window, target->rank, target->offset_bytes, 0, (int64_t)len_bytes);
-    if (!path.cpu_reaches || len_bytes > ORIEL_SWAP_NATIVE_BYTES ||
-        ((uintptr_t)path.remote.direct & (len_bytes - 1)) != 0)
-        return swap_locked(window, target->rank, &path, len_bytes, origin, compare, result);
-    _Atomic uint32_t *inside = oriel_atomic_mode_enter(window, target->rank);
-    if (inside != NULL) {
-        oriel_swap_native(path.remote.direct, origin, compare, result, len_bytes);
-        oriel_store_release(inside, 0);
-        return ORIEL_OK;
-    }
-    enum oriel_status status = oriel_accumulate_mutex_lock(window, target->rank);
-    if (status != ORIEL_OK)
-        return status;
-    oriel_swap_native(path.remote.direct, origin, compare, result, len_bytes);
-    oriel_atomic_mode_count(window, target->rank);
-    oriel_accumulate_mutex_unlock(window, target->rank);
-    return ORIEL_OK;
+    const bool by_cpu =
+        path.cpu_reaches && is_aligned &&
+        (len_bytes <= ORIEL_SWAP_NATIVE_BYTES || (contains_elements && oriel_swap_has_wide()));
+    if (!by_cpu)
+        return swap_locked(window, target->rank, &path, len_bytes, contains_elements, origin,
+                           compare, result);
+    enum oriel_status status =
+        contains_elements ? oriel_atomic_mode_widen(window, target->rank) : ORIEL_OK;
+    return status != ORIEL_OK ? status
+                              : swap_single(window, target->rank, path.remote.direct, len_bytes,
+                                            origin, compare, result);
 }

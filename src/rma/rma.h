@@ -37,8 +37,23 @@ enum oriel_status oriel_accumulate_bulk(struct oriel_window *window, int32_t ran
                                         oriel_kernel *kernel, uint32_t extent_bytes, char *there,
                                         const char *origin, uint64_t count);
 
-/* compare_and_swap of one element of up to ORIEL_SWAP_BYTES (reduce/cpu_swap.h), compared
- * bytewise. */
+/* fetch_and_op on a list of elements of one predefined type at a rank, in order. */
+struct oriel_element_list {
+    int32_t rank;
+    const struct oriel_type *type;
+    enum oriel_operator op;
+    int64_t unit_bytes; /* of disps */
+    uint64_t count;
+    const int64_t *disps;
+    const char *origin; /* not read for NO_OP */
+    char *result;
+};
+enum oriel_status oriel_fetch_and_op_list(struct oriel_window *window,
+                                          const struct oriel_element_list *list);
+
+/* compare_and_swap of one element of up to ORIEL_SWAP_BYTES (reduce/cpu_swap.h), compared bytewise.
+ * Of ORIEL_KIND_OPAQUE128, the element must be aligned (else ORIEL_E_ARG), and it may contain
+ * elements that accumulates of other kinds update. */
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
                                          const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result);

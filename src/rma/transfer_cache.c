@@ -13,22 +13,23 @@ static struct oriel_items items_trimmed(const struct oriel_items *sink, uint64_t
     return items;
 }
 
-static bool plan_prepare(struct oriel_transfer_cache_entry *repeated,
-                         const struct oriel_items *origin, const struct oriel_items *target)
+bool oriel_transfer_prepare(const struct oriel_items *origin, const struct oriel_items *target,
+                            bool to_target, int64_t *low_bytes, int64_t *span_bytes,
+                            struct oriel_copy_prepared *copy)
 {
-    int64_t low_bytes, high_bytes;
-    const struct oriel_items *source = repeated->to_target ? origin : target;
-    const struct oriel_items *sink = repeated->to_target ? target : origin;
+    int64_t high_bytes;
+    const struct oriel_items *source = to_target ? origin : target;
+    const struct oriel_items *sink = to_target ? target : origin;
     const uint64_t len_bytes = source->count * source->layout->size_bytes;
     const struct oriel_items used = items_trimmed(sink, len_bytes);
     if (len_bytes == 0 || !oriel_copy_is_supported(&used, source) ||
-        !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes,
+        !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, low_bytes,
                              &high_bytes))
         return false;
-    repeated->low_bytes = low_bytes < 0 ? low_bytes : 0;
-    if (__builtin_sub_overflow(high_bytes, repeated->low_bytes, &repeated->span_bytes))
+    *low_bytes = *low_bytes < 0 ? *low_bytes : 0;
+    if (__builtin_sub_overflow(high_bytes, *low_bytes, span_bytes))
         return false;
-    oriel_copy_prepare(&repeated->copy, &used, source);
+    oriel_copy_prepare(copy, &used, source);
     return true;
 }
 
@@ -49,6 +50,7 @@ void oriel_transfer_cache_store(uint64_t generation, uint64_t origin_key,
         repeated->to_target = to_target;
         repeated->ready = false;
     } else if (!repeated->ready) {
-        repeated->ready = plan_prepare(repeated, origin, target);
+        repeated->ready = oriel_transfer_prepare(origin, target, to_target, &repeated->low_bytes,
+                                                 &repeated->span_bytes, &repeated->copy);
     }
 }

@@ -49,6 +49,12 @@ static inline bool oriel_transfer_cache_matches(const struct oriel_transfer_cach
            repeated->target_count == target_count && repeated->to_target == to_target;
 }
 
+/* Prepares the copy of such a transfer. low_bytes and span_bytes are as above. Returns false if
+ * oriel_put or oriel_get must do it, or nothing moves. */
+bool oriel_transfer_prepare(const struct oriel_items *origin, const struct oriel_items *target,
+                            bool to_target, int64_t *low_bytes, int64_t *span_bytes,
+                            struct oriel_copy_prepared *copy);
+
 /* After such a transfer, whose checks passed: records it the first time, prepares it the next.
  * generation: read before the lookup of the datatypes. The items are all that the program passed.
  */

@@ -4,6 +4,7 @@
 #include "sync/atomic_mode.h"
 
 #include "base/wait.h"
+#include "sync/accumulate_mutex.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -144,4 +145,17 @@ void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
         for (uint32_t i = 0; i < count; i++)
             await_slot(&oriel_file_atomic_modes(peer->base)[i], peer);
     }
+}
+
+enum oriel_status oriel_atomic_mode_widen(struct oriel_window *window, int32_t target)
+{
+    if (oriel_likely(oriel_atomic_mode_is_wide(window, target)))
+        return ORIEL_OK;
+    enum oriel_status status = oriel_accumulate_mutex_lock(window, target);
+    if (status != ORIEL_OK)
+        return status;
+    oriel_delay();
+    oriel_store_release(&oriel_window_control(window, target)->wide, 1); /* W1 */
+    oriel_accumulate_mutex_unlock(window, target);
+    return ORIEL_OK;
 }

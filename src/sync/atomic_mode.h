@@ -35,6 +35,20 @@
  *   P3: After C2 single updates run without the lock again, at most one of them under it. Native
  *       kernels do not disturb each other.
  *
+ * Elements without native kernels are updated by plain kernels under the lock alone: no native
+ * kernel touches them. Two kinds of update break that rule, because they cover several elements.
+ * Pairs whose fields are elements of their own (kinds.def) always do B1 and B2 first. A swap of 16
+ * bytes by one CPU instruction is a single update, S1 to S4, after
+ *
+ *   W1: if wide is 0: acquires the accumulate lock, wide = 1, releases the lock
+ *
+ * and the holder of the lock, before it updates elements without native kernels by plain kernels:
+ *
+ *   W2: if wide is 1: B1 and B2
+ *
+ *   P4: No swap is at S3 during such an update. The lock orders W1 and W2. If W2 is first, the
+ *       swap's S1 follows that update. Else W2 reads 1, and P1 holds.
+ *
  * A slot does not name its target, so B2 may wait for single updates of other targets; these take a
  * few instructions. Threads beyond the slots of a process always update under the lock. Death: B2
  * ignores a slot that is left at 1 once its process is known to be dead; whether that update was
@@ -86,5 +100,15 @@ void oriel_atomic_mode_count(const struct oriel_window *window, int32_t target);
 /* B1 and B2: when it returns, the holder of target's accumulate lock may update by plain kernels
  * until it unlocks. */
 void oriel_bulk_begin(const struct oriel_window *window, int32_t target);
+
+/* W1, by a caller without the lock: before it swaps 16 bytes of target. */
+enum oriel_status oriel_atomic_mode_widen(struct oriel_window *window, int32_t target);
+
+/* Whether swaps of 16 bytes may be at S3: then the holder of the lock, too, must begin bulk mode
+ * (W2). */
+static inline bool oriel_atomic_mode_is_wide(const struct oriel_window *window, int32_t target)
+{
+    return oriel_load_acquire(&oriel_window_control(window, target)->wide) != 0;
+}
 
 #endif

@@ -20,7 +20,7 @@
  *   P1: N1 is before N2 in program order, and N2 releases; T1 acquires. So what the origin's thread
  *       did before N2 is visible after T2. A get has loaded before N2.
  *   P2: each notification is taken once: T2 succeeds for one thread only for each value of taken,
- *       and taken never exceeds arrived.
+ *       and never takes more than T1 has found.
  *   P3: the low half is enough in S: arrived is less than count, at most 2^31 - 1, below the value
  *       that S waits for, and S looks far more often than arrived grows by 2^31.
  *
@@ -35,6 +35,12 @@
  *       precedes A3, which finds it; or N3 finds the sleeper and changes any. If A2 loads the new
  *       value, N2 is visible to A3. If not, A4 ends.
  *
+ * A process that notifies itself:
+ *
+ *   P5: it subtracts 1 from taken instead, which has the same effect in T1 and needs no cache line
+ *       that others write. Only if no other thread may be in a call: taken then has one writer, S
+ *       is not in progress, and program order is P1. Both words are modulo 2^64.
+ *
  * Death: a rank that dies between N1 and N2 has not notified. A waiter asks every 100 ms whether a
  * rank of the window has died, since any may be the one that it waits for. */
 #include "sync/notify.h"
@@ -48,7 +54,13 @@
 
 enum { MISSES_PER_YIELD = 64, LOOK_NS = 100000000 };
 
-enum oriel_status oriel_notifications_make(struct oriel_window *window, uint32_t count)
+/* A wait looks at its counter LOOKS times, for a microsecond or two, before it does anything
+ * else. Each look takes the cache line from the origins. So it pauses before the next one for about
+ * as long as the missing notifications need. */
+enum { LOOKS = 2000, LOOKS_PER_PAUSE = 10, PAUSES_PER_MISSING = 4, PAUSES_MOST = 100 };
+
+enum oriel_status oriel_notifications_make(struct oriel_window *window, uint32_t count,
+                                           bool has_threads)
 {
     uint64_t offset;
     if (count == 0)
@@ -64,6 +76,7 @@ enum oriel_status oriel_notifications_make(struct oriel_window *window, uint32_t
         return status;
     }
     own->count = count;
+    own->has_threads = has_threads;
     own->area = (struct oriel_notify_area *)(oriel_file_base() + offset);
     window->notifications = own;
     window->control->notify_offset = offset;
@@ -116,6 +129,23 @@ enum oriel_status oriel_notify_missed(struct oriel_window *window)
     return oriel_liveness_all(&watched);
 }
 
+/* Returns whether the counter has reached the wanted value. On several nodes a wait serves
+ * messages, so it does not spin first. */
+static bool notify_spin(const struct oriel_notify_counter *counter, uint32_t wanted)
+{
+    for (int looks = oriel_wait_may_spin() ? LOOKS : 0; looks > 0; looks--) {
+        const int32_t missing = (int32_t)(wanted - oriel_load_acquire(&counter->arrived_low));
+        if (missing <= 0)
+            return true;
+        int32_t pauses = missing > PAUSES_MOST / PAUSES_PER_MISSING
+                             ? PAUSES_MOST
+                             : PAUSES_PER_MISSING * (missing - 1);
+        for (looks -= pauses * LOOKS_PER_PAUSE; pauses > 0; pauses--)
+            oriel_cpu_relax();
+    }
+    return false;
+}
+
 enum oriel_status oriel_notify_wait(struct oriel_window *window, uint32_t number, uint32_t count)
 {
     struct oriel_notifications *own = window->notifications;
@@ -125,8 +155,10 @@ enum oriel_status oriel_notify_wait(struct oriel_window *window, uint32_t number
     enum oriel_status status = ORIEL_OK;
     while (status == ORIEL_OK && !oriel_notify_take(own, number, count)) {
         const uint64_t taken = atomic_load_explicit(&own->taken[number], memory_order_relaxed);
-        status = oriel_internode_wait(window, &counter->arrived_low, &counter->sleepers,
-                                      (uint32_t)taken + count, &watch); /* S */
+        const uint32_t wanted = (uint32_t)taken + count;
+        if (window->internode != NULL || !notify_spin(counter, wanted))
+            status = oriel_internode_wait(window, &counter->arrived_low, &counter->sleepers, wanted,
+                                          &watch); /* S */
     }
     return status;
 }

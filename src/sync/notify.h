@@ -9,12 +9,16 @@
 /* The calling process's own side. */
 struct oriel_notifications {
     uint32_t count;
+    bool has_threads;               /* that may be in MPI calls at one time */
     struct oriel_notify_area *area; /* in its memory file */
-    _Atomic uint64_t taken[];       /* by number: notifications that calls have taken so far */
+    /* by number: notifications that calls have taken so far, without those that this process sent
+     * itself */
+    _Atomic uint64_t taken[];
 };
 
 /* At creation, with the window's control words: count counters of this rank, none for 0. */
-enum oriel_status oriel_notifications_make(struct oriel_window *window, uint32_t count);
+enum oriel_status oriel_notifications_make(struct oriel_window *window, uint32_t count,
+                                           bool has_threads);
 void oriel_notifications_close(struct oriel_window *window);
 
 /* ORIEL_E_ARG unless a target on this node has a counter of that number. */
@@ -30,15 +34,34 @@ static inline struct oriel_notify_area *oriel_notify_area(const struct oriel_win
 
 void oriel_notify_wake(struct oriel_notify_area *area, struct oriel_notify_counter *counter);
 
-/* N2 and N3. The caller's operations have taken effect. */
-static inline void oriel_notify_signal(struct oriel_notify_area *area, uint32_t number)
+/* N2, and the load of N3: whether there are sleepers. The caller's operations have taken effect. */
+static inline bool oriel_notify_raise(struct oriel_notify_counter *counter)
 {
-    struct oriel_notify_counter *counter = &area->counters[number];
     oriel_delay();
     atomic_fetch_add_explicit(&counter->arrived, 1, memory_order_seq_cst); /* N2 */
     oriel_delay();
-    if (oriel_unlikely(atomic_load_explicit(&counter->sleepers, memory_order_seq_cst) != 0))
+    return oriel_unlikely(atomic_load_explicit(&counter->sleepers, memory_order_seq_cst) != 0);
+}
+
+/* N2 and N3. */
+static inline void oriel_notify_signal(struct oriel_notify_area *area, uint32_t number)
+{
+    struct oriel_notify_counter *counter = &area->counters[number];
+    if (oriel_notify_raise(counter))
         oriel_notify_wake(area, counter); /* N3 */
+}
+
+/* Whether a notification of the calling process is for itself, and no other thread waits for it. */
+static inline bool oriel_notify_is_own(const struct oriel_window *window, int32_t target)
+{
+    return target == window->rank && !window->notifications->has_threads;
+}
+
+/* Then it is one less that was taken (P5). */
+static inline void oriel_notify_own(struct oriel_notifications *own, uint32_t number)
+{
+    const uint64_t before = atomic_load_explicit(&own->taken[number], memory_order_relaxed);
+    atomic_store_explicit(&own->taken[number], before - 1, memory_order_relaxed);
 }
 
 /* Takes count notifications of the calling rank's counter if that many are there, and returns
@@ -47,7 +70,7 @@ static inline bool oriel_notify_take(struct oriel_notifications *own, uint32_t n
                                      uint32_t count)
 {
     _Atomic uint64_t *taken = &own->taken[number];
-    uint64_t before = atomic_load_explicit(taken, memory_order_acquire);
+    uint64_t before = atomic_load_explicit(taken, memory_order_acquire); /* modulo 2^64, P5 */
     do {
         if (atomic_load_explicit(&own->area->counters[number].arrived, memory_order_acquire) -
                 before <

@@ -1,8 +1,8 @@
-/* Sessions and handles of performance variables. A handle of one of Oriel's variables has values of
+/* Sessions and handles of performance variables. A handle of one of Oriel's counters has values of
  * its own: what the counters grew by while the handle was started. Each counter only grows, so
- * handles and sessions do not affect each other.
+ * handles and sessions do not affect each other. A handle of a level is always started, from 0.
  *
- * The first handle of one of Oriel's variables starts to count (observe.h), and counting lasts to
+ * The first handle of one of Oriel's counters starts to count (observe.h), and counting lasts to
  * the end of the process. Handles of a window outlive it: its record stays.
  *
  * Sessions and handles of the host are in the tables too. So a handle that was freed, or that
@@ -57,10 +57,19 @@ static struct performance_session *session_find(MPI_T_pvar_session session)
 
 /* --- values --- */
 
+static bool is_level(const struct performance_handle *handle)
+{
+    return handle->variable->level != NULL;
+}
+
 /* Nothing is counted in a forked child: there the counters remain those read last. */
 static void counters_read(struct performance_handle *handle)
 {
-    if (!oriel_handle_in_child())
+    if (oriel_handle_in_child())
+        return;
+    if (is_level(handle))
+        handle->counters[0] = handle->variable->level();
+    else
         oriel_counter_sum(handle->variable->quantity, handle->variable->item, handle->window_id,
                           handle->count, handle->counters);
 }
@@ -86,27 +95,66 @@ static void values_set(struct performance_handle *handle, const uint64_t *values
     memcpy(handle->counters_started, handle->counters, values_bytes(handle));
 }
 
-static void handle_start(struct performance_handle *handle)
+/* These return a code of MPI. */
+
+static int handle_start(struct performance_handle *handle)
 {
+    if (is_level(handle))
+        return MPI_T_ERR_PVAR_NO_STARTSTOP;
     if (handle->is_started)
-        return;
+        return MPI_SUCCESS;
     counters_read(handle);
     memcpy(handle->counters_started, handle->counters, values_bytes(handle));
     handle->is_started = true;
+    return MPI_SUCCESS;
 }
 
-static void handle_stop(struct performance_handle *handle)
+static int handle_stop(struct performance_handle *handle)
 {
+    if (is_level(handle))
+        return MPI_T_ERR_PVAR_NO_STARTSTOP;
     counters_read(handle);
     for (uint32_t i = 0; i < handle->count; i++)
         handle->values[i] = value_of(handle, i);
     handle->is_started = false;
+    return MPI_SUCCESS;
 }
 
-static void handle_reset(struct performance_handle *handle)
+static int handle_reset(struct performance_handle *handle)
 {
+    if (is_level(handle))
+        return MPI_T_ERR_PVAR_NO_WRITE;
     counters_read(handle);
     values_set(handle, NULL);
+    return MPI_SUCCESS;
+}
+
+static int handle_read(struct performance_handle *handle, void *values)
+{
+    unsigned long long *out = values;
+    counters_read(handle);
+    for (uint32_t i = 0; i < handle->count; i++)
+        out[i] = value_of(handle, i);
+    return MPI_SUCCESS;
+}
+
+/* No count between the read and the reset is lost: both are of one sum. */
+static int handle_read_reset(struct performance_handle *handle, void *values)
+{
+    if (is_level(handle))
+        return MPI_T_ERR_PVAR_NO_ATOMIC;
+    handle_read(handle, values);
+    values_set(handle, NULL);
+    return MPI_SUCCESS;
+}
+
+static int handle_write(struct performance_handle *handle, void *values)
+{
+    if (is_level(handle))
+        return MPI_T_ERR_PVAR_NO_WRITE;
+    counters_read(handle);
+    values_set(handle, values);
+    return MPI_SUCCESS;
 }
 
 /* --- handles --- */
@@ -126,6 +174,7 @@ static struct performance_handle *handle_create(const struct oriel_performance_v
     handle->values = (uint64_t *)(handle + 1);
     handle->counters_started = handle->values + count;
     handle->counters = handle->counters_started + count;
+    handle->is_started = is_level(handle);
     return handle;
 }
 
@@ -266,7 +315,7 @@ static int own_handle_alloc(MPI_T_pvar_session session,
     int code = MPI_SUCCESS;
     if (variable->of_window)
         code = window_bind(win, &window_id, &n);
-    else
+    else if (variable->level == NULL)
         oriel_observe_count(&oriel_api);
     if (code != MPI_SUCCESS)
         return code;
@@ -339,22 +388,20 @@ ORIEL_TOOL_NAME(pvar_handle_free)
 
 /* --- start, stop and reset: of one handle, or of all in a session --- */
 
+typedef int own_operation(struct performance_handle *handle);
 typedef int host_operation(MPI_T_pvar_session session, MPI_T_pvar_handle handle);
 
 /* Of all handles. The host gets its own one by one: libraries of the standard ABI hand on the
  * constant for all handles as if it were one of them. As in MPI-4.1, 15.3.7, variables that cannot
  * be changed so are left out. */
 static int all_handles_change(MPI_T_pvar_session session, const struct performance_session *all,
-                              void (*change)(struct performance_handle *handle),
-                              host_operation *of_host)
+                              own_operation *change, host_operation *of_host)
 {
     int code = MPI_SUCCESS;
     for (struct performance_handle *handle = all->handles; handle != NULL; handle = handle->next) {
-        int one = MPI_SUCCESS;
-        if (handle->variable != NULL)
-            change(handle);
-        else
-            one = of_host(session, (MPI_T_pvar_handle)(uintptr_t)handle->key);
+        int one = handle->variable != NULL
+                      ? change(handle)
+                      : of_host(session, (MPI_T_pvar_handle)(uintptr_t)handle->key);
         if (one != MPI_T_ERR_PVAR_NO_STARTSTOP && one != MPI_T_ERR_PVAR_NO_WRITE &&
             code == MPI_SUCCESS)
             code = one;
@@ -363,8 +410,7 @@ static int all_handles_change(MPI_T_pvar_session session, const struct performan
 }
 
 static int handles_change(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
-                          void (*change)(struct performance_handle *handle),
-                          host_operation *of_host)
+                          own_operation *change, host_operation *of_host)
 {
     struct performance_handle *found = NULL;
     if (!oriel_tool_is_initialised())
@@ -373,7 +419,7 @@ static int handles_change(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
     int code = handle_find(session, handle, &found);
     bool is_host = code == MPI_SUCCESS && found->variable == NULL;
     if (code == MPI_SUCCESS && !is_host)
-        change(found);
+        code = change(found);
     if (code == MPI_T_ERR_INVALID_HANDLE && handle == MPI_T_PVAR_ALL_HANDLES)
         code = all_handles_change(session, session_find(session), change, of_host);
     pthread_mutex_unlock(&tool_mutex);
@@ -400,9 +446,10 @@ ORIEL_TOOL_NAME(pvar_reset)
 
 /* --- reading and writing --- */
 
-/* Reads Oriel's handle. For one of the host, sets *is_host and does nothing else. */
-static int own_handle_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, bool resets,
-                           unsigned long long *values, bool *is_host)
+/* Uses Oriel's handle. For one of the host, sets *is_host and does nothing else. */
+static int own_handle_use(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
+                          int (*use)(struct performance_handle *handle, void *values),
+                          const void *values, bool *is_host)
 {
     struct performance_handle *found;
     *is_host = false;
@@ -413,13 +460,8 @@ static int own_handle_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
     pthread_mutex_lock(&tool_mutex);
     int code = handle_find(session, handle, &found);
     *is_host = code == MPI_SUCCESS && found->variable == NULL;
-    if (code == MPI_SUCCESS && !*is_host) {
-        counters_read(found);
-        for (uint32_t i = 0; i < found->count; i++)
-            values[i] = value_of(found, i);
-        if (resets)
-            values_set(found, NULL);
-    }
+    if (code == MPI_SUCCESS && !*is_host)
+        code = use(found, (void *)(uintptr_t)values);
     pthread_mutex_unlock(&tool_mutex);
     return code;
 }
@@ -427,17 +469,16 @@ static int own_handle_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
 ORIEL_EXPORT int PMPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
     bool is_host;
-    int code = own_handle_read(session, handle, false, buf, &is_host);
+    int code = own_handle_use(session, handle, handle_read, buf, &is_host);
     return is_host ? oriel_tool_host.pvar_read(session, handle, buf) : code;
 }
 ORIEL_TOOL_NAME(pvar_read)
 
-/* No count between the read and the reset is lost: both are of one sum. */
 ORIEL_EXPORT int PMPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
                                        void *buf)
 {
     bool is_host;
-    int code = own_handle_read(session, handle, true, buf, &is_host);
+    int code = own_handle_use(session, handle, handle_read_reset, buf, &is_host);
     return is_host ? oriel_tool_host.pvar_readreset(session, handle, buf) : code;
 }
 ORIEL_TOOL_NAME(pvar_readreset)
@@ -445,19 +486,8 @@ ORIEL_TOOL_NAME(pvar_readreset)
 ORIEL_EXPORT int PMPI_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
                                    const void *buf)
 {
-    struct performance_handle *found;
-    if (!oriel_tool_is_initialised())
-        return MPI_T_ERR_NOT_INITIALIZED;
-    if (buf == NULL)
-        return MPI_T_ERR_INVALID;
-    pthread_mutex_lock(&tool_mutex);
-    int code = handle_find(session, handle, &found);
-    bool is_host = code == MPI_SUCCESS && found->variable == NULL;
-    if (code == MPI_SUCCESS && !is_host) {
-        counters_read(found);
-        values_set(found, buf);
-    }
-    pthread_mutex_unlock(&tool_mutex);
+    bool is_host;
+    int code = own_handle_use(session, handle, handle_write, buf, &is_host);
     return is_host ? oriel_tool_host.pvar_write(session, handle, buf) : code;
 }
 ORIEL_TOOL_NAME(pvar_write)

@@ -1,5 +1,5 @@
-/* The table of performance variables, generated from the counters, and the functions that describe
- * them. */
+/* The table of performance variables, most generated from the counters, and the functions that
+ * describe them. */
 #include "tool/performance_variables.h"
 
 #include "observe/stats/record.h"
@@ -18,6 +18,12 @@
      .item = item_,                                                                                \
      .of_window = IS_OF_WINDOW},
 
+#define LEVEL(name_, description_, level_)                                                         \
+    {                                                                                              \
+        .name = name_, .description = description_, .verbosity = MPI_T_VERBOSITY_USER_BASIC,       \
+        .class = MPI_T_PVAR_CLASS_LEVEL, .category = ORIEL_CATEGORY_MEMORY, .level = level_        \
+    }
+
 static const struct oriel_performance_variable variables[] = {
 #define PREFIX       "oriel_"
 #define SCOPE        "all windows of this process"
@@ -33,7 +39,16 @@ static const struct oriel_performance_variable variables[] = {
     VARIABLE(PREFIX "target_count", "number of operations on " SCOPE ", by target rank",
              USER_DETAIL, COUNTER, OPERATIONS, ORIEL_QUANTITY_TARGET_OPERATIONS, 0)
         VARIABLE(PREFIX "target_bytes", "bytes moved on " SCOPE ", by target rank", USER_DETAIL,
-                 AGGREGATE, OPERATIONS, ORIEL_QUANTITY_TARGET_BYTES, 0)};
+                 AGGREGATE, OPERATIONS, ORIEL_QUANTITY_TARGET_BYTES, 0)
+            LEVEL("oriel_memory_windows", "bytes of this process's memory in windows",
+                  oriel_memory_of_windows),
+    LEVEL("oriel_memory_file",
+          "bytes of the shared memory that this process has created, free parts included",
+          oriel_memory_of_file),
+    LEVEL("oriel_memory_used",
+          "bytes of it in use: memory of windows and of MPI_Alloc_mem, and Oriel's own",
+          oriel_memory_of_blocks),
+};
 
 enum { VARIABLES = sizeof variables / sizeof variables[0] };
 const int oriel_performance_variables_count = VARIABLES;
@@ -75,9 +90,9 @@ ORIEL_EXPORT int PMPI_T_pvar_get_info(int pvar_index, char *name, int *name_len,
     if (enumtype != NULL)
         *enumtype = MPI_T_ENUM_NULL;
     oriel_tool_int_return(variable->of_window ? MPI_T_BIND_MPI_WIN : MPI_T_BIND_NO_OBJECT, bind);
-    oriel_tool_int_return(0, readonly);
-    oriel_tool_int_return(0, continuous);
-    oriel_tool_int_return(1, atomic);
+    oriel_tool_int_return(variable->level != NULL, readonly);
+    oriel_tool_int_return(variable->level != NULL, continuous);
+    oriel_tool_int_return(variable->level == NULL, atomic);
     return MPI_SUCCESS;
 }
 ORIEL_TOOL_NAME(pvar_get_info)

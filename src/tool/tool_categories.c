@@ -1,5 +1,6 @@
-/* Categories: "oriel" contains one for the options and one for each kind of counters. They never
- * change after the program starts, so the host alone answers MPI_T_category_changed. */
+/* Categories: "oriel" contains one for the options, one for each kind of counters and one for
+ * memory. They never change after the program starts, so the host alone answers
+ * MPI_T_category_changed. */
 #include "tool/performance_variables.h"
 #include "tool/tool.h"
 
@@ -15,6 +16,7 @@ static const struct {
     [ORIEL_CATEGORY_PATHS] = {"oriel_paths", "operations on windows, by path"},
     [ORIEL_CATEGORY_CALLS] = {"oriel_calls", "synchronisation of windows, by call"},
     [ORIEL_CATEGORY_CAUSES] = {"oriel_causes", "waiting for other ranks, by cause"},
+    [ORIEL_CATEGORY_MEMORY] = {"oriel_memory", "memory of this process"},
 };
 _Static_assert(sizeof categories / sizeof categories[0] == ORIEL_TOOL_CATEGORIES, "one row each");
 

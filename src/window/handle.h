@@ -38,7 +38,8 @@ enum oriel_status oriel_handle_add_forwarded(MPI_Win win);
  * entry of a forwarded one. */
 void oriel_handle_remove(MPI_Win win, struct oriel_window *window);
 
-/* Calls visit for each of Oriel's windows. No window may be freed meanwhile. */
+/* Calls visit for each of Oriel's windows. It may use them: a window is removed before it is
+ * destroyed, which waits for the visit. */
 void oriel_handle_visit(void (*visit)(struct oriel_window *window, void *context), void *context);
 
 /* The number of Oriel's existing windows. */

@@ -83,6 +83,12 @@ static bool is_counters(const char *value)
     return is_number(value) && strlen(value) < 8 && atoi(value) <= MPIX_NOTIFICATIONS_MOST;
 }
 
+static bool is_numa_node(const char *value)
+{
+    return (is_number(value) && strlen(value) < 6) || strcmp(value, "local") == 0 ||
+           strcmp(value, "interleave") == 0;
+}
+
 /* Powers of two. Values below the default may be ignored (MPI-4.1, 10.2). */
 static bool is_alignment(const char *value)
 {
@@ -127,6 +133,7 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info)
     strcpy(updated.noncontig, hints->noncontig);
     strcpy(updated.notifications, hints->notifications);
     strcpy(updated.minimum_alignment, hints->minimum_alignment);
+    strcpy(updated.numa_node, hints->numa_node);
     *hints = updated;
     return ORIEL_OK;
 }
@@ -142,6 +149,20 @@ static int write_text(MPI_Info info, const char *key, const char *text)
     return oriel_host()->Info_set(info, key, value);
 }
 
+/* What every window guarantees, whatever its hints. */
+static int write_guarantees(MPI_Info info)
+{
+    static const char *const guarantees[][2] = {
+        {"oriel_accumulate_mixed", "true"},
+        {"oriel_accumulate_granularity", "element"},
+        {"oriel_accumulate_ordering", "rar,raw,war,waw"},
+    };
+    int code = MPI_SUCCESS;
+    for (unsigned i = 0; code == MPI_SUCCESS && i < sizeof guarantees / sizeof guarantees[0]; i++)
+        code = write_text(info, guarantees[i][0], guarantees[i][1]);
+    return code;
+}
+
 enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
                                     const struct oriel_path_info *paths, MPI_Info *out)
 {
@@ -151,6 +172,10 @@ enum oriel_status oriel_hints_write(const struct oriel_hints *hints,
         code = write_text(*out, "oriel_memory", paths->names);
     if (code == MPI_SUCCESS)
         code = write_text(*out, "oriel_memory_reason", paths->reason);
+    if (code == MPI_SUCCESS)
+        code = write_text(*out, "oriel_progress", paths->progress);
+    if (code == MPI_SUCCESS)
+        code = write_guarantees(*out);
 #define HINT(field, key, initial, sort)                                                            \
     if (code == MPI_SUCCESS)                                                                       \
         code = write_text(*out, key, hints->field);
@@ -169,6 +194,22 @@ uint64_t oriel_hints_alignment(const struct oriel_hints *hints)
 uint32_t oriel_hints_notifications(const struct oriel_hints *hints)
 {
     return (uint32_t)strtoul(hints->notifications, NULL, 10);
+}
+
+struct oriel_pages_placement oriel_hints_placement(const struct oriel_hints *hints)
+{
+    const char *value = hints->numa_node;
+    if (value[0] == '\0')
+        return (struct oriel_pages_placement){ORIEL_PAGES_ANYWHERE, -1};
+    if (strcmp(value, "interleave") == 0)
+        return (struct oriel_pages_placement){ORIEL_PAGES_INTERLEAVED, -1};
+    return (struct oriel_pages_placement){
+        ORIEL_PAGES_ON_NODE, strcmp(value, "local") == 0 ? oriel_pages_node() : atoi(value)};
+}
+
+void oriel_hints_clear_placement(struct oriel_hints *hints)
+{
+    hints->numa_node[0] = '\0';
 }
 
 void oriel_hints_set_contiguous(struct oriel_hints *hints, const void *address)

@@ -5,6 +5,7 @@
 #define ORIEL_WINDOW_HINTS_H
 
 #include "base/status.h"
+#include "memory/pages.h"
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -33,6 +34,9 @@ struct oriel_path_info {
     /* "direct", "promoted", "cma", "agent" for ranks on this node, "ucx" for remote ranks, joined
      * by "+"; or empty */
     char names[64];
+    /* who performs operations of other ranks on it, without calls of this rank: "origin" (they),
+     * "thread" (one of this rank), or both, joined by "+" */
+    char progress[16];
     char reason[480]; /* why no better path is in use; empty if there is none */
 };
 
@@ -49,6 +53,13 @@ bool oriel_hint_is_true(const char *value);
 
 /* mpi_minimum_memory_alignment in bytes: a power of two of at most ORIEL_MAP_ALIGN. */
 uint64_t oriel_hints_alignment(const struct oriel_hints *hints);
+
+/* oriel_numa_node: where the calling rank's memory is to come from. "local" is the NUMA node of the
+ * calling thread now. */
+struct oriel_pages_placement oriel_hints_placement(const struct oriel_hints *hints);
+
+/* It is not in effect. */
+void oriel_hints_clear_placement(struct oriel_hints *hints);
 
 /* oriel_notifications: the number of the calling rank's counters. */
 uint32_t oriel_hints_notifications(const struct oriel_hints *hints);

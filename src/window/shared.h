@@ -205,6 +205,8 @@ struct oriel_control {
     uint32_t single_updates_to_leave_bulk;
     /* 1: single elements, too, are updated under accumulate (sync/atomic_mode.h) */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t bulk;
+    /* 1 from the first swap of 16 bytes on (sync/atomic_mode.h) */
+    _Atomic uint32_t wide;
     /* 1 while the owner requests or owns lock_all */
     alignas(ORIEL_CACHE_LINE) _Atomic uint32_t lock_all;
     /* win_rank + 1 of a lost remote rank that was in this lock's queue */

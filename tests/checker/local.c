@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "../../include/oriel/ext.h"
+
 /* The calling rank's part of the window. */
 static volatile int *own(MPI_Win win)
 {
@@ -43,6 +45,23 @@ CASE(L1, load_concurrent_with_a_put, 2)
         (void)own(win)[2]; /* FINDS L1 here */
     if (rank == 1 && !right)
         await_notice(0);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(L1, load_before_the_notification, 2)
+{
+    MPI_Win win = hinted_window(4, "oriel_notifications", "1");
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 0)
+        MPIX_Put_notify(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, 0, win); /* FINDS L1 here */
+    if (rank == 1 && right)
+        MPIX_Win_notify_wait(win, 0, 1);
+    if (rank == 1)
+        (void)own(win)[2]; /* FINDS L1 here, saying 'MPIX_Win_notify_wait on rank 1 before' */
+    if (rank == 1 && !right)
+        MPIX_Win_notify_wait(win, 0, 1);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }

@@ -15,8 +15,8 @@ import catalogue  # in SCRIPTS
 import measure  # in SCRIPTS
 
 
-# Some operations do nothing, and report success. n counts them from the last barrier, which begins
-# a batch.
+# Some operations do nothing, and report success; messages have other data. n counts them from the
+# last barrier, which begins a batch.
 LOSING = """
 static long n;
 int PMPI_Barrier(long);
@@ -40,6 +40,11 @@ OPERATION(Compare_and_swap, , )
     { int lost = is_lost(); return PMPI_##name(o, lost ? 0 : oc, ot, t, d, lost ? 0 : tc, tt, w, r); }
 REQUEST(Rput)
 REQUEST(Rget)
+static char zeros[1 << 16]; /* lost messages arrive, without their data */
+int PMPI_Send(long, long, long, long, long, long);
+int MPI_Send(long a, long b, long c, long d, long e, long f) { return PMPI_Send(is_lost() ? (long)zeros : a, b, c, d, e, f); }
+int PMPI_Isend(LIST(long));
+int MPI_Isend(LIST(long)) { return PMPI_Isend(is_lost() ? (long)zeros : a, b, c, d, e, f, g); }
 """
 
 # On both hosts the number of shared locks follows that of exclusive ones.

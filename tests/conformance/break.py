@@ -88,7 +88,8 @@ class Host:
 def chosen_claims(part, host):
     claims = []
     if part in ("functions", "all"):
-        claims += [claim for group in proofs.function_claims().values() for row in group.values() for claim in row]
+        for groups in proofs.function_claims(), proofs.extension_claims():
+            claims += [claim for group in groups.values() for row in group.values() for claim in row]
     if part in ("fortran", "all"):
         claims += [claim for row in proofs.fortran_claims().values() for claim in row.values()]
     if part in ("semantics", "all"):

@@ -1,4 +1,5 @@
-/* The exported names of the breaker, MPI_X and PMPI_X, and the choice of the fault:
+/* The exported names of the breaker, MPI_X and PMPI_X or MPIX_X and PMPIX_X, and the choice of the
+ * fault:
  *
  *   CONFORMANCE_BREAK="function Put"              MPI_Put does nothing and returns MPI_SUCCESS
  *   CONFORMANCE_BREAK="error MPI_ERR_RMA_RANGE"   MPI_SUCCESS replaces that error class
@@ -7,6 +8,8 @@
  *
  * The choice is made when the library is loaded. Programs call these names in place of Oriel's. */
 #include "breaker.h"
+
+#include "oriel/ext.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -94,6 +97,10 @@ __attribute__((constructor)) static void choose(void)
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE
+#define EXTENSION(name, parameters, arguments)                                                     \
+    next.name = (__typeof__(next.name))breaker_next("PMPIX_" #name);
+#include "host/extensions.def"
+#undef EXTENSION
     current = next;
     if (!text || !*text)
         return;
@@ -113,12 +120,15 @@ static int result(int code)
     return class == hidden_class ? MPI_SUCCESS : code;
 }
 
-#define FUNCTION(name, parameters, arguments)                                                      \
-    int PMPI_##name parameters                                                                     \
+#define EXPORT(prefix, name, parameters, arguments)                                                \
+    int P##prefix##name parameters                                                                 \
     {                                                                                              \
         return breaker_breaks(#name) ? MPI_SUCCESS : result(current.name arguments);               \
     }                                                                                              \
-    int MPI_##name parameters __attribute__((alias("PMPI_" #name)));
-#define FORWARD FUNCTION
-#define LARGE   FUNCTION
+    int prefix##name parameters __attribute__((alias("P" #prefix #name)));
+#define FUNCTION(name, parameters, arguments)  EXPORT(MPI_, name, parameters, arguments)
+#define FORWARD                                FUNCTION
+#define LARGE                                  FUNCTION
+#define EXTENSION(name, parameters, arguments) EXPORT(MPIX_, name, parameters, arguments)
+#include "host/extensions.def"
 #include "host/functions.def"

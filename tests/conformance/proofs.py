@@ -1,11 +1,12 @@
 """Reads the tables of this folder and compares them with the tree: the tests that prove each claim,
 and the fault that makes each test fail.
 
-functions.toml names tests for each function of Oriel, fortran.toml those of its Fortran names,
-semantics.toml tests for each statement of MPI with the fault that breaks it. A test is
-"folder/program:case", "folder/program:case/kind" or "folder/program", with an optional " on mpich"
-or " on openmpi"; "program@x" stands for CTest's rows program_x. scripts/conformance and break.py
-read functions.def, CTest's rows and the tests' sources only through this module."""
+functions.toml names tests for each function of Oriel, extensions.toml for each extension,
+fortran.toml those of the Fortran names, semantics.toml tests for each statement of MPI with the
+fault that breaks it. A test is "folder/program:case", "folder/program:case/kind" or
+"folder/program", with an optional " on mpich" or " on openmpi"; "program@x" stands for CTest's rows
+program_x. scripts/conformance and break.py read functions.def, extensions.def, CTest's rows and the
+tests' sources only through this module."""
 
 import collections
 import glob
@@ -65,6 +66,11 @@ def functions_of_oriel():
             for name in re.findall(r"^ORIEL_EXPORT [\w ]+?\*?\b(\w+)\([^;]*\)\s*\{", text_of(path), re.MULTILINE):
                 found[re.sub(r"^P?MPI_", "", name)] = (host,)
     return found
+
+
+def extensions_of_oriel():
+    rows = re.findall(r"^EXTENSION\((\w+),", text_of(ROOT, "src", "host", "extensions.def"), re.MULTILINE)
+    return {name: HOSTS for name in rows}
 
 
 class Test:
@@ -139,22 +145,29 @@ def as_list(value):
     return [value] if isinstance(value, str) else value
 
 
-def function_claims():
-    """Group title -> function -> its claims."""
-    known = functions_of_oriel()
+def claims_of_each(file, known):
+    """Group title -> function -> its claims. known: all functions, with their hosts."""
     groups = {title: {name: [Claim(name, Test(test), f"function {name}") for test in as_list(tests)]
-                      for name, tests in group.items()} for title, group in table("functions.toml").items()}
+                      for name, tests in group.items()} for title, group in table(file).items()}
     named = [name for group in groups.values() for name in group]
     for name in set(named) - set(known):
-        raise Broken(f"functions.toml: {name} is no function of Oriel")
+        raise Broken(f"{file}: {name} is no function of Oriel")
     for name in known:
         if named.count(name) != 1:
-            raise Broken(f"functions.toml: {name} has {named.count(name)} rows")
+            raise Broken(f"{file}: {name} has {named.count(name)} rows")
     for group in groups.values():
         for name, claims in group.items():
             for claim in claims:
                 claim.test.hosts = tuple(host for host in claim.test.hosts if host in known[name])
     return groups
+
+
+def function_claims():
+    return claims_of_each("functions.toml", functions_of_oriel())
+
+
+def extension_claims():
+    return claims_of_each("extensions.toml", extensions_of_oriel())
 
 
 def fortran_claims():

@@ -31,6 +31,8 @@ SPOILED = {
     "halo_fence.cpp": ("up, 2 * turn + below,", "up, 2 * turn + above,"),
     "halo_fence.f90": ("left, 2 * turn + after - 1,", "left, 2 * turn + before - 1,"),
     "halo_fence.py": ("up, 2 * turn + BELOW)", "up, 2 * turn + ABOVE)"),
+    "halo_notify.c": ("edge_copy(-directions[d][0], -directions[d][1], 1,",
+                      "edge_copy(directions[d][0], directions[d][1], 1,"),
     "halo_pscw.c": ("up, BELOW,", "up, ABOVE,"),
     "hash_table.c": ("if (found != FREE && found != key)", "if (found != FREE)"),
     "histogram.c": ("MPI_SUM, win);", "MPI_REPLACE, win);"),
@@ -38,7 +40,10 @@ SPOILED = {
     "histogram.f90": ("MPI_SUM, win)", "MPI_REPLACE, win)"),
     "histogram.py": ("MPI.SUM)", "MPI.REPLACE)"),
     "mcs_lock.c": ("value++;", "value += round;"),
+    "pipeline.c": ("(MPI_Aint)slot * NUMBERS, FULL)", "0, FULL)"),
     "producer_consumer.c": ("item = words[FIRST_ITEM + slot];", "item = words[FIRST_ITEM];"),
+    "sparse_push.c": ("push(item, target, rank);", "push(item + 1, target, rank);"),
+    "task_queue.c": ("count += n > 1 &&", "count +="),
     "ticket_lock.c": ("value++;", "value += round;"),
     "ticket_lock.cpp": ("value++;", "value += round;"),
     "ticket_lock.f90": ("value = value + 1", "value = value + round"),
@@ -99,7 +104,8 @@ def unnoticed(host, name):
 
 def compiler_of(host, name):
     wrapper = {".c": "mpicc", ".cpp": "mpicxx", ".f90": "mpifort"}[os.path.splitext(name)[1]]
-    return [shutil.which(f"{wrapper}.{host}") or shutil.which(wrapper), "-w"]
+    return [shutil.which(f"{wrapper}.{host}") or shutil.which(wrapper), "-w",
+            "-I" + os.path.join(ROOT, "include")]
 
 
 def main(how, host, *programs):

@@ -24,7 +24,7 @@ HOSTS_OWN = re.compile(r"^P?MPI_Win_(set_name|get_name|create_keyval|free_keyval
 ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_spawn", "MPI_Comm_spawn_multiple",
           "MPI_Group_free", "MPI_Comm_free", "MPI_Comm_disconnect",
           "MPI_Wait", "MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitall", "MPI_Testall", "MPI_Waitsome", "MPI_Testsome",
-          "MPI_Request_get_status"]
+          "MPI_Request_get_status", "MPI_Start", "MPI_Startall", "MPI_Cancel", "MPI_Request_free"]
 
 # The names that liboriel.so may export: MPI's, Oriel's, dlsym, functions that a host's Fortran
 # library calls in its own C library, the UCX function that MPICH calls while it waits, madvise and

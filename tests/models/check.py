@@ -351,7 +351,7 @@ MODELS = {
          "J5: its own position is left when its turn has come"),
         ("lock_all_queue.pml", "        moved[where]++;\n", "", STUCK, "J5: its own position is left"),
     ]),
-    "atomic_mode": (["sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
+    "atomic_mode": (["sync/atomic_mode.h", "sync/atomic_mode.c"], {"W1", "W2"}, [  # swaps: atomic_mode_wide
         ("atomic_mode.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n", "    store_release(SLOT + me, 1);\n    if\n",
          ASSERTION,
          "P1: S1 before the check of bulk_targets"),
@@ -365,7 +365,16 @@ MODELS = {
          "    memory[LOCK + target] = 0\n}\n\nactive [2] proctype single",
          ASSERTION, "P2: the unlock publishes a bulk update"),
     ]),
-    "atomic_mode_internode": (["internode/target/target_rma.c", "sync/atomic_mode.h", "sync/atomic_mode.c"], set(), [
+    "atomic_mode_wide": (["sync/atomic_mode.h", "sync/atomic_mode.c", "rma/accumulate.c", "rma/accumulate_layouts.c"], set(), [
+        ("atomic_mode_wide.pml", "        lock();\n        store_release(WIDE, 1); /* W1 */\n        unlock()\n",
+         "        store_release(WIDE, 1) /* W1 */\n", ASSERTION, "W1: plain updates before it have ended"),
+        ("atomic_mode_wide.pml", "load(WIDE) == 1 && load(BULK) == 0 -> /* W2 */", "false -> /* W2 */", ASSERTION,
+         "W2: later ones keep swaps out"),
+        ("atomic_mode_wide.pml", "        load(SLOT) == 0; /* B2 */\n", "", ASSERTION, "B2: swaps that are inside have left"),
+        ("atomic_mode_wide.pml", "        store_seq_cst(BULK, 1);\n", "        store_release(BULK, 1);\n", ASSERTION, "B1 before B2"),
+        ("atomic_mode_wide.pml", "load(BULK) == 0 -> /* S2 */", "true ->", ASSERTION, "S2: a swap checks bulk"),
+    ]),
+    "atomic_mode_internode": (["internode/target/target_rma.c", "sync/atomic_mode.h", "sync/atomic_mode.c"], {"W1", "W2"}, [
         ("atomic_mode_internode.pml", "load(SLOT + AGENT) == 0; /* B2 */\n", "true; /* B2 */\n", ASSERTION,
          "B2: singles from other nodes are in the agent's slot"),
         ("atomic_mode_internode.pml", "    store_seq_cst(SLOT + me, 1); /* S1 */\n    if\n    :: load_shared",

@@ -1,5 +1,5 @@
-/* Where extensions are not served: on the bare host and with ORIEL_BYPASS MPIX_Query_oriel() says
- * so; a window of the host, and a handle that is no window, are clear errors. TEST_SERVED is 1
+/* Where extensions are not served: MPIX_Query_oriel() is 0 on the bare host and with ORIEL_BYPASS;
+ * a window of the host, and a handle that is no window, are clear errors. TEST_SERVED is 1
  * where Oriel serves windows, 2 where the host does, 0 where there are no extensions. */
 #include "harness.h"
 #include "oriel/ext.h"

@@ -3,8 +3,12 @@
  * the results of operations. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
+#include <linux/mempolicy.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct hint {
     const char *key;
@@ -175,6 +179,123 @@ static void overlong_values_leave_the_one_in_use(enum window_kind kind)
         MPI_Win_free(&win);
         MPI_Info_free(&info);
     }
+}
+
+/* What Oriel does in every window, and who performs operations of other ranks. */
+static void windows_tell_what_they_guarantee(enum window_kind kind)
+{
+    static const char *const guarantees[][2] = {{"oriel_accumulate_mixed", "true"},
+                                                {"oriel_accumulate_granularity", "element"},
+                                                {"oriel_accumulate_ordering", "rar,raw,war,waw"}};
+    MPI_Info info = info_of("accumulate_ordering", "none"), used;
+    char memory[MPI_MAX_INFO_VAL + 1] = "", progress[MPI_MAX_INFO_VAL + 1] = "", wanted[16] = "";
+    int found = 0, progresses = 0;
+    MPI_Info_set(info, "oriel_accumulate_mixed", "false");
+    if (!through_oriel())
+        harness_skip("the program runs without Oriel");
+    MPI_Win win = hinted_make(kind, info);
+    for (size_t i = 0; i < COUNT_OF(guarantees) && through_oriel(); i++)
+        hint_expect(win, guarantees[i][0], guarantees[i][1], "whatever the hints");
+    MPI_Win_get_info(win, &used);
+    MPI_Info_get(used, "oriel_memory", MPI_MAX_INFO_VAL, memory, &found);
+    MPI_Info_get(used, "oriel_progress", MPI_MAX_INFO_VAL, progress, &progresses);
+    if (found && (strstr(memory, "direct") || strstr(memory, "promoted") || strstr(memory, "cma")))
+        strcat(wanted, "origin");
+    if (found && (strstr(memory, "agent") || strstr(memory, "ucx")))
+        strcat(wanted, wanted[0] ? "+thread" : "thread");
+    CHECK(!progresses == !found && strcmp(progress, wanted) == 0,
+          "oriel_progress is \"%s\", not \"%s\"", progress, wanted);
+    MPI_Info_free(&used);
+    MPI_Info_free(&info);
+    MPI_Win_free(&win);
+}
+
+/* The memory policy of the page, or -1. */
+static int policy_at(const void *address)
+{
+    int mode = -1;
+    return syscall(SYS_get_mempolicy, &mode, NULL, 0, address, MPOL_F_ADDR) == 0 ? mode : -1;
+}
+
+/* Whether the kernel lets a process place memory. */
+static bool can_place(void)
+{
+    unsigned long node = 1;
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    bool can = syscall(SYS_mbind, page, 4096, MPOL_PREFERRED, &node, 64, 0) == 0;
+    munmap(page, 4096);
+    return can;
+}
+
+static MPI_Win placed_make(enum window_kind kind, const char *value, MPI_Aint size_bytes,
+                           char **base)
+{
+    static char bytes[1 << 16];
+    MPI_Info info = info_of("oriel_numa_node", value);
+    MPI_Win win = MPI_WIN_NULL;
+    if (kind == KIND_ALLOCATE)
+        CHECK_OK(MPI_Win_allocate(size_bytes, 1, info, MPI_COMM_WORLD, base, &win));
+    else if (kind == KIND_SHARED)
+        CHECK_OK(MPI_Win_allocate_shared(size_bytes, 1, info, MPI_COMM_WORLD, base, &win));
+    else
+        CHECK_OK(MPI_Win_create(*base = bytes, size_bytes, 1, info, MPI_COMM_WORLD, &win));
+    MPI_Info_free(&info);
+    return win;
+}
+
+/* Memory is on the NUMA node that the key names, zero, and the policy ends with the window: the
+ * next one may get the same memory. */
+static void memory_is_where_the_key_says(enum window_kind kind)
+{
+    static const struct {
+        const char *value;
+        int mode;
+    } cases[] = {{"0", MPOL_PREFERRED}, {"local", MPOL_PREFERRED}, {"interleave", MPOL_INTERLEAVE},
+                 {"", MPOL_DEFAULT},    {"999", MPOL_DEFAULT},     {"near", MPOL_DEFAULT},
+                 {"-1", MPOL_DEFAULT}};
+    static const MPI_Aint sizes[] = {1 << 16, 20000, 64};
+    if (!through_oriel() || !can_place())
+        harness_skip("no memory can be placed");
+    for (size_t i = 0; i < 2 * COUNT_OF(cases) && through_oriel() && can_place(); i++) {
+        const char *value = cases[i % COUNT_OF(cases)].value;
+        const MPI_Aint size_bytes = sizes[i % COUNT_OF(sizes)];
+        char *base;
+        MPI_Win win = placed_make(kind, value, size_bytes, &base);
+        const bool allocates = kind == KIND_ALLOCATE || kind == KIND_SHARED;
+        /* parts of one block that share a page are placed with its first bytes */
+        const bool has_page = kind != KIND_SHARED || (-(uintptr_t)base & 4095) < (size_t)size_bytes;
+        const int mode = allocates && has_page ? cases[i % COUNT_OF(cases)].mode : MPOL_DEFAULT;
+        const char *page = base + (-(uintptr_t)base & 4095);
+        if (mode != MPOL_DEFAULT || page < base + size_bytes)
+            CHECK(policy_at(page) == mode, "\"%s\": the policy is %d, not %d", value,
+                  policy_at(page), mode);
+        hint_expect(win, "oriel_numa_node", mode != MPOL_DEFAULT ? value : "", "in effect");
+        for (MPI_Aint k = 0; k < size_bytes && allocates; k++)
+            if (!CHECK(base[k] == 0, "byte %ld is not zero", (long)k))
+                break;
+        barrier(MPI_COMM_WORLD);
+        memset(base, 0x77, (size_t)size_bytes);
+        MPI_Win_free(&win);
+    }
+}
+
+static void allocated_memory_is_where_the_key_says(enum window_kind kind)
+{
+    MPI_Info info = info_of("oriel_numa_node", "0");
+    char *memory, *again;
+    (void)kind;
+    if (!through_oriel() || !can_place())
+        harness_skip("no memory can be placed");
+    for (int i = 0; i < 4 && through_oriel() && can_place(); i++) {
+        CHECK_OK(MPI_Alloc_mem(100000, info, &memory));
+        CHECK_OK(MPI_Alloc_mem(100000, MPI_INFO_NULL, &again));
+        CHECK_EQUAL(policy_at(memory), MPOL_PREFERRED);
+        CHECK_EQUAL(policy_at(again), MPOL_DEFAULT);
+        memset(memory, 1, 100000);
+        MPI_Free_mem(memory);
+        MPI_Free_mem(again);
+    }
+    MPI_Info_free(&info);
 }
 
 static void unknown_keys_are_ignored(enum window_kind kind)
@@ -455,6 +576,9 @@ static const struct test_case cases[] = {
     CASE(values_that_creation_read_stay_in_use, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
     CASE(values_that_mean_nothing_leave_the_one_in_use, KIND_ALLOCATE | KIND_HEAP, 1),
     CASE(overlong_values_leave_the_one_in_use, KIND_ALLOCATE | KIND_HEAP, 1),
+    CASE(windows_tell_what_they_guarantee, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
+    CASE(memory_is_where_the_key_says, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
+    CASE(allocated_memory_is_where_the_key_says, KIND_ANY, 1),
     CASE(unknown_keys_are_ignored, KIND_ALLOCATE | KIND_SHARED | KIND_HEAP, 1),
     CASE(the_info_returned_is_the_programs_own, KINDS_BOTH, 1),
     CASE(wrong_promises_corrupt_nothing, KIND_ANY, 1),

@@ -261,7 +261,7 @@ static void categories_contain_the_variables(enum window_kind kind)
         int len = sizeof name;
         int known = MPI_T_category_get_info(category, name, &len, NULL, NULL, &numbers[0],
                                             &numbers[1], &numbers[2]);
-        CHECK(known == MPI_SUCCESS || category > 5, "category %d: error %d", category, known);
+        CHECK(known == MPI_SUCCESS || category > 6, "category %d: error %d", category, known);
         if (known != MPI_SUCCESS)
             continue;
         for (int sort = 0; sort < 3; sort++) {
@@ -604,6 +604,68 @@ static void counts_are_the_programs(enum window_kind kind)
     free(of_target);
 }
 
+enum { LEVELS = 3 };
+
+static void levels_read(MPI_T_pvar_session session, const MPI_T_pvar_handle handles[LEVELS],
+                        number values[LEVELS])
+{
+    for (int i = 0; i < LEVELS; i++)
+        values[i] = value_read(session, handles[i]);
+}
+
+static void level_cannot_be_changed(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
+{
+    number value = 0;
+    CHECK_CODE(MPI_T_ERR_PVAR_NO_STARTSTOP, MPI_T_pvar_start(session, handle));
+    CHECK_CODE(MPI_T_ERR_PVAR_NO_STARTSTOP, MPI_T_pvar_stop(session, handle));
+    CHECK_CODE(MPI_T_ERR_PVAR_NO_WRITE, MPI_T_pvar_reset(session, handle));
+    CHECK_CODE(MPI_T_ERR_PVAR_NO_WRITE, MPI_T_pvar_write(session, handle, &value));
+    CHECK_CODE(MPI_T_ERR_PVAR_NO_ATOMIC, MPI_T_pvar_readreset(session, handle, &value));
+    CHECK_OK(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
+    CHECK_OK(MPI_T_pvar_reset(session, MPI_T_PVAR_ALL_HANDLES));
+    CHECK_OK(MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES));
+}
+
+/* Levels are the present memory, whenever their handle was made. */
+static void memory_is_what_the_process_has(enum window_kind kind)
+{
+    enum { BYTES = 1 << 20, OF_WINDOWS = 0, OF_FILE, IN_USE };
+    static const char *const names[LEVELS] = {"oriel_memory_windows", "oriel_memory_file",
+                                              "oriel_memory_used"};
+    number before[LEVELS], during[LEVELS], after[LEVELS];
+    number own = kind == KIND_ALLOCATE ? 2 * BYTES : BYTES; /* else malloc has the window's */
+    MPI_T_pvar_handle handles[LEVELS];
+    MPI_T_pvar_session session;
+    void *memory;
+    CHECK_OK(MPI_T_pvar_session_create(&session));
+    for (int i = 0; i < LEVELS; i++) {
+        int index = pvar_find(names[i], MPI_T_PVAR_CLASS_LEVEL), bind, readonly, continuous, count;
+        CHECK_OK(MPI_T_pvar_get_info(index, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &bind,
+                                     &readonly, &continuous, NULL));
+        CHECK(bind == MPI_T_BIND_NO_OBJECT && readonly == 1 && continuous == 1,
+              "%s is bound to %d, %d, %d", names[i], bind, readonly, continuous);
+        CHECK_OK(MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count));
+        CHECK_EQUAL(count, 1);
+        level_cannot_be_changed(session, handles[i]);
+    }
+    levels_read(session, handles, before);
+    struct window window = window_make(kind, BYTES, 8, MPI_COMM_SELF);
+    MPI_Alloc_mem(BYTES, MPI_INFO_NULL, &memory);
+    levels_read(session, handles, during);
+    CHECK_EQUAL(during[OF_WINDOWS] - before[OF_WINDOWS], BYTES);
+    CHECK(during[IN_USE] >= before[IN_USE] + own, "%llu bytes are in use after %llu",
+          during[IN_USE], before[IN_USE]);
+    CHECK(during[OF_FILE] >= during[IN_USE], "%llu of %llu bytes are in use", during[IN_USE],
+          during[OF_FILE]);
+    MPI_Free_mem(memory);
+    window_free(&window);
+    levels_read(session, handles, after);
+    CHECK_EQUAL(after[OF_WINDOWS], before[OF_WINDOWS]);
+    CHECK(after[IN_USE] + own <= during[IN_USE], "%llu bytes are in use, after %llu", after[IN_USE],
+          during[IN_USE]);
+    CHECK_OK(MPI_T_pvar_session_free(&session));
+}
+
 /* MPI_Pcontrol pauses counting, and handles can be made in a pause. */
 static void pauses_are_not_counted(enum window_kind kind)
 {
@@ -863,6 +925,7 @@ int main(int argc, char **argv)
         CASE(options_have_their_values, KIND_ANY, 1),
         CASE(a_written_option_takes_effect, KIND_HEAP | KIND_ONE_NODE, 2),
         CASE(counts_are_the_programs, KINDS_BOTH, 1),
+        CASE(memory_is_what_the_process_has, KIND_ALLOCATE | KIND_HEAP, 1),
         CASE(pauses_are_not_counted, KIND_ALLOCATE, 1),
         CASE(waiting_is_for_the_late_rank, KIND_ALLOCATE | KIND_ONE_NODE, 2),
         CASE(threads_count_together, KIND_ALLOCATE, 1),

@@ -82,6 +82,60 @@ static void counts(void)
     MPI_Win_free(&win);
 }
 
+/* Extensions of the atomic operations, to the next rank. A list is one operation. */
+static void atomics(void)
+{
+    int next = (rank + 1) % ranks;
+    const long in[5] = {1, 2, 3, 4, 5};
+    const MPI_Aint disps[5] = {4, 2, 4, 5, 2};
+    long out[5];
+    MPI_Request requests[2];
+    MPI_Win win;
+    long *base;
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_lock_all(0, win);
+    MPIX_Fetch_and_op_list(in, out, 5, MPI_LONG, next, disps, MPI_SUM, win); /* SITE list */
+    MPIX_Fetch_and_op_list(in, out, 5, MPI_LONG, next, NULL, MPI_SUM, win);  /* refused */
+    MPIX_Fetch_and_op_list(in, out, 0, MPI_LONG, next, NULL, MPI_SUM, win);
+    MPIX_Compare_and_swap_128(in, in + 2, out, next, 6, win);
+    MPIX_Rfetch_and_op(in, out, MPI_LONG, next, 0, MPI_SUM, win, &requests[0]);
+    MPIX_Rcompare_and_swap(in, in + 1, out + 1, MPI_LONG, next, 1, win, &requests[1]);
+    for (int i = 0; i < 2; i++)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* --- persistent operations --- */
+
+static void started(void)
+{
+    MPI_Win win;
+    MPI_Request requests[4];
+    long *base, in[2] = {1, 2}, out[2];
+    int next = (rank + 1) % ranks;
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPIX_Put_init(in, 2, MPI_LONG, next, 0, 2, MPI_LONG, win, &requests[0]);
+    MPIX_Get_init(out, 1, MPI_LONG, next, 0, 1, MPI_LONG, win, &requests[1]);
+    MPIX_Fetch_and_op_init(in, out + 1, MPI_LONG, next, 2, MPI_SUM, win, &requests[2]);
+    MPIX_Put_init(in, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win, &requests[3]);
+    MPI_Start(&requests[0]); /* refused, and not counted */
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Start(&requests[0]); /* SITE start */
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    }
+    MPI_Startall(4, requests); /* SITE start of all */
+    for (int i = 0; i < 4; i++) {
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        MPI_Request_free(&requests[i]);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* --- extensions --- */
 
 static void flushes(void)
@@ -187,6 +241,44 @@ static void late(void)
     MPI_Group_free(&world);
     MPI_Group_free(&others);
     MPI_Group_free(&last_one);
+    MPI_Win_free(&win);
+}
+
+/* --- notifications --- */
+
+/* Pairs of ranks, each with a window of its own: the second notifies the first late. */
+static void notified(void)
+{
+    MPI_Comm pair;
+    MPI_Win win;
+    MPI_Info info;
+    long *base;
+    long in[4] = {1, 2, 3, 4};
+    int own, number = 1, flag = 0, index;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "2");
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair);
+    MPI_Comm_rank(pair, &own);
+    MPI_Win_allocate(64, sizeof(long), info, pair, &base, &win);
+    MPI_Info_free(&info);
+    MPI_Win_lock_all(0, win);
+    for (int i = 0; i < TIMES && own == 1; i++) {
+        nap();
+        MPIX_Put_notify(in, 2, MPI_LONG, 0, 0, 2, MPI_LONG, 0, win); /* SITE notified put */
+    }
+    if (own == 1) {
+        MPIX_Get_notify(in, 4, MPI_LONG, 0, 0, 4, MPI_LONG, 0, win);
+        MPIX_Accumulate_notify(in, 3, MPI_LONG, 0, 0, 3, MPI_LONG, MPI_SUM, 1, win);
+        MPIX_Put_notify(in, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, 0, win);
+    } else if (rank < ranks - 1) {
+        for (int i = 0; i < TIMES; i++)
+            MPIX_Win_notify_wait(win, 0, 1); /* WAITS for the notification */
+        MPIX_Win_notify_wait_any(win, 1, &number, &index);
+        MPIX_Win_notify_test(win, 0, 1, &flag);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(pair);
+    MPI_Comm_free(&pair);
     MPI_Win_free(&win);
 }
 
@@ -390,9 +482,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts}, {"late", late},   {"threads", threads}, {"sorts", sorts},
-                     {"served", served}, {"asked", asked}, {"many", many},       {"ending", ending},
-                     {"none", none},     {"crowd", crowd}, {"flushes", flushes}};
+    } scenarios[] = {{"counts", counts},  {"late", late},         {"threads", threads},
+                     {"sorts", sorts},    {"served", served},     {"asked", asked},
+                     {"many", many},      {"ending", ending},     {"none", none},
+                     {"crowd", crowd},    {"notified", notified}, {"atomics", atomics},
+                     {"started", started}, {"flushes", flushes}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

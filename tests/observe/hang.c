@@ -3,6 +3,7 @@
  *     post       rank 0 starts an access epoch to the last rank, which never posts
  *     self       rank 0 starts an access epoch to itself, which it never posts
  *     complete   rank 0 posts to the last rank, which never completes
+ *     notify     all ranks except the last wait for a notification
  *     lock       rank 0 holds the lock of the last rank and sleeps; all others request it
  *     lock_all   rank 0 holds an exclusive lock and sleeps; all others request lock_all
  *     fence      all ranks except the last are in a fence of "halo"
@@ -20,13 +21,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../../include/oriel/ext.h"
+
 static int rank, n, last;
 
 static MPI_Win make(const char *name)
 {
     MPI_Win win;
+    MPI_Info info;
     void *base;
-    MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win); /* WAITS create first */
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "1");
+    MPI_Win_allocate(64, 1, info, MPI_COMM_WORLD, &base, &win); /* WAITS create first */
+    MPI_Info_free(&info);
     if (name != NULL)
         MPI_Win_set_name(win, name);
     return win;
@@ -122,6 +129,8 @@ int main(int argc, char **argv)
         mixed(win);
     else if (rank == last)
         sleep_for_good();
+    else if (strcmp(mode, "notify") == 0)
+        MPIX_Win_notify_wait(win, 0, 1); /* WAITS notify */
     else if (strcmp(mode, "fence") == 0)
         MPI_Win_fence(0, win); /* WAITS fence */
     else if (strcmp(mode, "free") == 0)

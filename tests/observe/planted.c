@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../include/oriel/ext.h"
+
 enum {
     STEPS = 10,
     NAP_US = 20000,
@@ -40,6 +42,30 @@ static void late(bool is_bad)
             usleep(NAP_US);
         MPI_Win_fence(0, win); /* WAITS late */
     }
+    MPI_Win_free(&win);
+}
+
+/* The last rank notifies the first, after more work than that has; or both have the same. */
+static void notified(bool is_bad)
+{
+    MPI_Win win;
+    MPI_Info info;
+    long *base;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "1");
+    MPI_Win_allocate(64, 8, info, MPI_COMM_WORLD, &base, &win);
+    MPI_Info_free(&info);
+    MPI_Win_lock_all(0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < STEPS; i++) {
+        if (rank == ranks - 1 || !is_bad)
+            usleep(NAP_US);
+        if (rank == ranks - 1)
+            MPIX_Put_notify(&base[1], 1, MPI_LONG, 0, 0, 1, MPI_LONG, 0, win);
+        if (rank == 0)
+            MPIX_Win_notify_wait(win, 0, 1); /* WAITS notified */
+    }
+    MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
 
@@ -165,7 +191,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(bool is_bad);
     } scenarios[] = {{"late", late}, {"locks", locks}, {"slow", slow}, {"tiny", tiny},
-                     {"loop", loop}, {"flush", flush}, {"busy", busy}};
+                     {"loop", loop}, {"flush", flush}, {"busy", busy}, {"notified", notified}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);

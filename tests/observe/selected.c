@@ -255,6 +255,38 @@ static void mix(void)
     MPI_Win_unlock_all(halo);
 }
 
+/* --- the same number of puts by one thread, or by more than there are processors --- */
+
+enum { CROWD = 20 };
+
+static void *put_share(void *count)
+{
+    put_some(halo, *(const int *)count);
+    return NULL;
+}
+
+static void put_by(int count)
+{
+    pthread_t threads[CROWD];
+    int share = 2 * MANY / count;
+    MPI_Win_lock_all(0, halo);
+    for (int i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, put_share, &share);
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    MPI_Win_unlock_all(halo);
+}
+
+static void put_alone(void)
+{
+    put_by(1);
+}
+
+static void put_in_a_crowd(void)
+{
+    put_by(CROWD);
+}
+
 /* --- puts of which signals interrupt some, for a time that no put takes --- */
 
 static volatile sig_atomic_t interrupts;
@@ -263,17 +295,17 @@ static void interrupt(int number)
 {
     (void)number;
     interrupts++;
-    nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    sleep_ms(5);
 }
 
 static void put_interrupted(void)
 {
-    const struct timeval each = {.tv_usec = 1000}, none = {.tv_usec = 0};
+    const struct timeval each = {.tv_usec = 6000}, none = {.tv_usec = 0};
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
     MPI_Win_lock_all(0, halo);
     setitimer(ITIMER_REAL, &(struct itimerval){each, each}, NULL);
-    while (interrupts < 200)
+    while (interrupts < 100)
         put_some(halo, 1);
     setitimer(ITIMER_REAL, &(struct itimerval){none, none}, NULL);
     MPI_Win_unlock_all(halo);
@@ -293,6 +325,8 @@ int main(int argc, char **argv)
                    {"mistakes", mistake_regions},
                    {"pause_regions", pause_regions},
                    {"mix", mix},
+                   {"alone", put_alone},
+                   {"crowd", put_in_a_crowd},
                    {"interrupted", put_interrupted}};
     const char *what = argc > 1 ? argv[1] : "mix";
     int provided;

@@ -1,5 +1,7 @@
 # What is observed: MPI_Pcontrol, regions, and the options that select what is traced.
 oriel_mpi_program(NAME selected SOURCES selected.c)
+oriel_mpi_program(NAME regions_fortran LANGUAGE Fortran
+    SOURCES "${PROJECT_SOURCE_DIR}/include/oriel/oriel_regions.f90" regions_fortran.f90)
 foreach(host IN LISTS ORIEL_TEST_HOSTS)
   oriel_program_target(selected ${host} target)
   target_compile_options(${target} PRIVATE -g -O0) # the test compares its lines

@@ -40,6 +40,17 @@ def fences(folder, ranks=RANKS, late=3, waiting_ns=1_000_000, puts=10, line=42, 
     return folder
 
 
+def one_call_each(folder, call, windows):
+    """One rank makes windows in a loop, and a call on each: its window's name and its duration."""
+    os.mkdir(folder)
+    file = traces.Rank(folder, 0, 1)
+    at = 0
+    for number, (name, duration_ns) in enumerate(windows):
+        file.window(number, [0], 0, name, site="main at loop.c:7")
+        at = file.event(traces.call(call), at, duration_ns, window=number)
+    file.close(at)
+
+
 class Compare(Case):
     def report(self, *words):
         result = start(ORIEL, "report", *words)
@@ -88,12 +99,7 @@ class Changes(Compare):
 
     def test_windows_made_in_a_loop_are_one(self):
         for name, windows in (("before", 3), ("after", 30)):
-            os.mkdir(self.path(name))
-            file = traces.Rank(self.path(name), 0, 1)
-            for number in range(windows):
-                file.window(number, [0], 0, "", site="main at loop.c:7")
-                file.event(traces.call("create"), 1000 * number, 500, window=number)
-            file.close(100_000)
+            one_call_each(self.path(name), "create", [("", 500)] * windows)
         text = self.report(self.path("before"), self.path("after"))
         self.assertEqual(text.count("loop.c:7"), 1)
         self.assertRegex(text, r"\n  windows +count +3 +30\n")
@@ -101,12 +107,7 @@ class Changes(Compare):
 
     def test_largest_change_is_first(self):
         for name, factor in (("before", 1), ("after", 3)):
-            os.mkdir(self.path(name))
-            file = traces.Rank(self.path(name), 0, 1)
-            for number, duration in enumerate((10_000, 900_000, 40_000)):
-                file.window(number, [0], 0, f"w{number}")
-                file.event(traces.call("fence"), 1_000_000 * number, factor * duration, window=number)
-            file.close(10_000_000)
+            one_call_each(self.path(name), "fence", [("w0", factor * 10_000), ("w1", factor * 900_000), ("w2", factor * 40_000)])
         text = self.report(self.path("before"), self.path("after"))
         self.assertLess(text.index('"w1"'), text.index('"w2"'))
         self.assertLess(text.index('"w2"'), text.index('"w0"'))
@@ -114,7 +115,14 @@ class Changes(Compare):
 
 class Sites(Compare):
     def sites(self, text):
-        return text.split("\nChanged: call sites", 1)[1]
+        return text.split("\nChanged: call sites", 1)[1].split("\nChanged: regions", 1)[0]
+
+    def test_regions_that_changed_are_named(self):
+        text = self.report(*self.runs(after={"waiting_ns": 50_000_000, "puts": 20}))
+        self.assertRegex(text, r"\nChanged: regions +before +after  change\n  phase\n +time +4\.52 ms +201 ms  44 times\n"
+                         r" +waiting +4\.00 ms +200 ms  50 times\n +in calls +4\.00 ms +200 ms  50 times\n"
+                         r" +operations +40 +80  2\.0 times\n\Z")
+        self.assertNotIn("regions", self.report(self.path("before"), self.path("before")))
 
     def test_lines_that_became_slower_are_named(self):
         text = self.report(*self.runs(after={"waiting_ns": 50_000_000, "puts": 20}))
@@ -219,6 +227,10 @@ class Odd(Compare):
         text = self.report(*self.runs(after={"program": "/opt/app/other -n 3", "host": "openmpi"}))
         self.assertIn("note: different programs, /opt/app/ring and /opt/app/other -n 3: ", text)
         self.assertIn("note: the hosts differ: MPICH before, Open MPI after\n", text)
+        folders = [fences(self.path(f"abi {mpi}"), host="abi", host_version=mpi) for mpi in ("MPICH 5.0.2", "Open MPI v6.0.0")]
+        self.assertIn("note: the hosts differ: MPI's standard ABI, MPICH 5.0.2 before, MPI's standard ABI, Open MPI v6.0.0 after\n",
+                      self.report(*folders))
+        self.assertIn("; MPI's standard ABI, MPICH 5.0.2, Oriel 0.1.0\n", self.report(folders[0]))
         folders = fences(self.path("one"), program="/a/ring -x"), fences(self.path("other"), program="/b/ring -y")
         self.assertNotIn("different programs", self.report(*folders))
 

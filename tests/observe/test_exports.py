@@ -7,6 +7,7 @@ library."""
 import collections
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -39,7 +40,7 @@ class Summary(Known):
     def test_known_figures_are_printed(self):
         result = self.report(self.traces)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        for row in (r"  4 ranks, traces of 4 of them; mpich, Oriel 0.1.0\n",
+        for row in (r"  4 ranks, traces of 4 of them; MPICH, Oriel 0.1.0\n",
                     r"  2 clocks, aligned to within 200 ns\n",
                     r"  110 events, none dropped\n",
                     r"\n\n27 % of 11\.9 ms in window calls, 25 % waiting\n  25 %  Rank 3 is late: the others wait 12\.0 ms for it, most in "
@@ -88,7 +89,7 @@ class Summary(Known):
         traces.Rank(self.traces, 1, RANKS).close(12_000_000, ended=False)
         traces.Rank(self.traces, 2, RANKS).close(12_000_000, dropped=1)
         text = self.report(self.traces).stdout
-        self.assertIn("  4 ranks, traces of 2 of them; mpich", text)
+        self.assertIn("  4 ranks, traces of 2 of them; MPICH", text)
         self.assertIn('\nWindow 1 "halo": allocate, 4 ranks, 64.0 KiB each, unknown on 3, created in', text)
         verdict = json.loads(self.report(self.traces, "--json").stdout)["verdict"]
         self.assertEqual(verdict["ranks_ns"], 2 * 12_000_000)
@@ -101,7 +102,7 @@ class Summary(Known):
         file = traces.Rank(self.traces, 1, RANKS)
         file.close(100, dropped=1113)
         result = self.report(self.traces)
-        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+ % of all\), by ranks 1: the writer was too slow")
+        self.assertRegex(result.stdout, r"events, and 1,113 dropped \(\d+ % of all\), by rank 1: the writer was too slow")
         self.assertRegex(result.stdout, r" % waiting; nothing stands out\n        1,113 events \(\d+ %\) were dropped, because the disk was "
                          r"too slow or ORIEL_TRACE_LIMIT was reached, and are in no figure: --trace-filter or --trace-sample 50 trace less\.\n")
         self.assertIn("  ranks that did not reach MPI_Finalize: 2\n", result.stdout)
@@ -144,7 +145,9 @@ class Summary(Known):
         file.window(0, [0], 0, "")
         file.event(traces.operation("put"), 0, 100, bytes_=8, target=0)
         file.close(1000)
-        self.assertIn("\n    0 -> 0: 8 B in 1 operation\n", self.report(folder).stdout)
+        text = self.report(folder).stdout
+        for row in ("\n    0 -> 0: 8 B in 1 operation\n", "\n  1 rank, traces of 1 of them; ", "\n  1 event, none dropped\n"):
+            self.assertIn(row, text)
         saved = self.write("saved.json", self.report(folder, "--json").stdout)
         self.assertIn("\nwindow 1 of MPI_Win_allocate, 1 rank, 64.0 KiB each, never freed\n", self.report(saved).stdout)
 
@@ -182,7 +185,7 @@ class Bad(Known):
 
     def test_truncated(self):
         self.spoil("rank-1.oriel", lambda content: content[:-10])
-        self.expect(r"rank-1\.oriel ends within a block at byte \d+; the \d+ events before that are read\n", 4)
+        self.expect(r"rank-1\.oriel ends within a block at byte \d+; before that, \d+ events could be read\n", 4)
 
     def test_damaged(self):
         self.spoil("rank-1.oriel", lambda content: content[:1500] + b"\xff" + content[1501:])
@@ -384,7 +387,36 @@ class Otf2(Known):
         self.assertEqual((counts["RMA_PUT"], counts["RMA_GET"], counts["RMA_OP_COMPLETE_BLOCKING"]), (40, 9, 49))
         self.assertEqual(counts["RMA_COLLECTIVE_END"], CALLS["create"] + CALLS["fence"] + CALLS["free"])
         self.assertEqual((counts["RMA_WIN_CREATE"], counts["RMA_WIN_DESTROY"]), (4, 7))
-        self.assertRegex(events, r'RMA_PUT +768 +\d+ +Window: "halo" <0>, Remote: 0 .*, Bytes: 4000,')
+        self.assertRegex(events, r'RMA_PUT +771 +\d+ +Window: "halo" <0>, Remote: 0 .*, Bytes: 4000,')
+
+    def test_regions_and_pauses_nest_with_calls(self):
+        folder = self.path("marks")
+        os.mkdir(folder)
+        for rank in range(2):
+            file = traces.Rank(folder, rank, 2)
+            file.window(0, range(2), rank, "halo")
+            file.region(1, "inner")
+            file.region(2, "outer")
+            if rank == 0:
+                file.event(traces.operation("put"), 1_000, 100, bytes_=8, target=1)
+                file.mark("region", 900, 300, region=1)
+                file.event(traces.call("flush"), 2_000, 100)
+                file.mark("region", 2_200, 300, region=1)
+                file.mark("pause", 2_100, 5_000)
+            file.mark("region", 500, 9_000, region=2)  # it ends last
+            file.close(10_000)
+        self.assertEqual(self.report(folder, "--otf2", self.path("archive")).stderr, "")
+        found = re.findall(r'^(ENTER|LEAVE) +(\d+) +(\d+) +Region: "([^"]+)"', self.read(), re.M)
+        places = {place: [row[:1] + row[2:] for row in found if int(row[1]) == place] for place in (0, 256, 257)}
+        self.assertEqual(sum(map(len, places.values())), len(found))
+        self.assertEqual([(kind, name) for kind, _, name in places[0]],
+                         [("ENTER", "outer"), ("ENTER", "inner"), ("ENTER", "put"), ("LEAVE", "put"), ("LEAVE", "inner"), ("ENTER", "flush"),
+                          ("LEAVE", "flush"), ("ENTER", "inner"), ("LEAVE", "inner"), ("LEAVE", "outer")])
+        self.assertEqual(places[256], [("ENTER", "2100", "paused"), ("LEAVE", "7100", "paused")])
+        self.assertEqual(places[257], [("ENTER", "500", "outer"), ("LEAVE", "9500", "outer")])
+        definitions = self.read("-G")
+        self.assertRegex(definitions, r'LOCATION +256 +Name: "pauses"')
+        self.assertEqual(len(re.findall(r'REGION +\d+ +Name: "(?:inner|outer|paused)"', definitions)), 3)
 
     def test_existing_folder_is_left_alone(self):
         os.mkdir(self.path("archive"))

@@ -110,6 +110,28 @@ class Counts(Case):
                 self.assertEqual([(rank["rank"], rank["size_bytes"], rank["path"]) for rank in window["ranks"]],
                                  [(rank, 64 + 64 * rank, "direct") for rank in range(ranks)])
 
+    def test_notified_operations_count_as_operations(self):
+        for ranks in options.ranks:
+            windows = [window for window in self.statistics("notified", ranks) if len(window["ranks"]) == 2]
+            self.assertEqual(len(windows), ranks // 2)
+            for window in windows:
+                found = {kind: (sums["count"], sums["bytes"]) for kind, sums in window["operations"].items() if sums["count"]}
+                self.assertEqual(found, {"put": (TIMES, TIMES * 2 * LONG), "get": (1, 4 * LONG), "accumulate": (1, 3 * LONG)})
+                self.assertEqual(window["calls"]["notify_wait"]["count"], TIMES + 2)
+            if windows:
+                put = self.site_at("put", "SITE notified put")
+                self.assertEqual((put["function"], put["count"], put["bytes"]),
+                                 ("notified", TIMES * len(windows), TIMES * 2 * LONG * len(windows)))
+
+    def test_lists_and_swaps_of_16_bytes_count_as_operations(self):
+        for ranks in options.ranks:
+            [window] = self.statistics("atomics", ranks)
+            found = {kind: (sums["count"], sums["bytes"]) for kind, sums in window["operations"].items() if sums["count"]}
+            self.assertEqual(found, {"fetch_and_op": (3 * ranks, 6 * LONG * ranks), "compare_and_swap": (2 * ranks, 3 * LONG * ranks)})
+            self.assertEqual(window["paths"]["direct"], {"count": 5 * ranks, "bytes": 9 * LONG * ranks})
+            listed = self.site_at("fetch_and_op", "SITE list")
+            self.assertEqual((listed["function"], listed["count"], listed["bytes"]), ("atomics", ranks, 5 * LONG * ranks))
+
     def test_the_place_is_where_the_program_made_the_window(self):
         [window] = self.statistics("counts", options.ranks[-1])
         self.assertEqual(window["site"], f"counts at counted.c:{line_of('MADE here')}")
@@ -132,6 +154,14 @@ class Counts(Case):
         for kind, mark in (("flush", "SITE flush with request"), ("sync", "SITE wait for memory")):
             site = self.site_at(kind, mark)
             self.assertEqual((site["function"], site["count"]), ("flushes", 2))
+
+    def test_each_start_counts_as_the_operation(self):
+        [window] = self.statistics("started", 2)
+        found = {kind: (row["count"], row["bytes"]) for kind, row in window["operations"].items() if row["count"]}
+        self.assertEqual(found, {"put": (2 * 5, 2 * 5 * 16), "get": (2, 2 * 8), "fetch_and_op": (2, 2 * 8)})
+        for kind, mark, count in (("put", "SITE start", 2 * 4), ("put", "SITE start of all", 2), ("get", "SITE start of all", 2)):
+            site = self.site_at(kind, mark)
+            self.assertEqual((site["function"], site["count"]), ("started", count))
 
     def test_an_ordinary_user_gets_the_same(self):
         [window] = self.statistics("counts", 2, "--user")
@@ -260,6 +290,13 @@ class Waiting(Case):
                         if tries_left == 0:
                             raise
 
+    def test_late_notifications_are_those_of_the_other_rank(self):
+        for ranks in options.ranks:
+            for window in self.statistics("notified", ranks):
+                if len(window["ranks"]) == 2:
+                    self.assertGreater(self.caused(window, "late_notification", window["ranks"][1]["rank"]), 0.25 * TIMES * LATE_NS)
+                    self.assertEqual(self.site_at("notify_wait", "WAITS for the notification")["function"], "notified")
+
     def test_late_ranks_at_the_end_of_a_window_are_named(self):
         for ranks in options.ranks:
             if ranks == 1:
@@ -291,7 +328,7 @@ class Table(Case):
         ranks = max(options.ranks[-1], 2)
         copied = {"ORIEL_PROMOTE": "never"}
         windows = [window for scenario, environment in
-                   (("counts", {}), ("late", {}), ("sorts", {"ORIEL_PROMOTE": "always"}), ("sorts", copied),
+                   (("counts", {}), ("late", {}), ("notified", {}), ("sorts", {"ORIEL_PROMOTE": "always"}), ("sorts", copied),
                     ("sorts", dict(copied, ORIEL_CMA="never")), ("asked", dict(copied, ORIEL_CMA="never")),
                     ("sorts", {"ORIEL_BYPASS": "1"}))
                    for window in self.statistics(scenario, ranks, **environment)]

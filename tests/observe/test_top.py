@@ -6,7 +6,7 @@ import signal
 import time
 import unittest
 
-from watched import LIBRARY, RANKS, Case, top, until
+from watched import HOST, LIBRARY, RANKS, Case, top, until
 
 LAST = RANKS - 1
 WAITERS = range(LAST)  # all ranks except the last
@@ -21,6 +21,7 @@ MODES = {
     "post": ({0: waits("MPI_Win_start", [LAST])}, []),
     "self": ({0: waits("MPI_Win_start", [0])}, []),
     "complete": ({0: waits("MPI_Win_wait", [LAST])}, []),
+    "notify": ({rank: waits("MPIX_Win_notify_wait", []) for rank in WAITERS}, []),
     "lock": ({rank: waits("MPI_Win_lock", [0]) for rank in range(1, RANKS)}, []),
     "lock_all": ({rank: waits("MPI_Win_lock_all", [0]) for rank in range(1, RANKS)}, []),
     "fence": ({rank: waits("MPI_Win_fence", [LAST]) for rank in WAITERS}, []),
@@ -54,9 +55,10 @@ class Hangs(Case):
         self.assertEqual(self.snapshot(job), MODES[mode])
         text = top("--once", job.pid).stdout
         for rank, (call, window, ranks) in MODES[mode][0].items():
+            other = rf"\b{ranks[0]}\b" if ranks else ""
             name = f' of "{window}"' if window else ""
             self.assertRegex(text, rf"(?m)^ +{rank} +\d+  waits in {call}{name} \(\w+ at hang.c:\d+\) "
-                             rf".*\b{ranks[0]}\b.*, [0-9.]+ s so far$")
+                             rf"?.*{other}.*, [0-9.]+ s so far$")
         for ring in MODES[mode][1]:
             self.assertIn("deadlock: " + " -> ".join(map(str, ring + [ring[0]])), text)
         self.assertEqual("deadlock" in text, bool(MODES[mode][1]))
@@ -68,6 +70,7 @@ class Hangs(Case):
         seen = job.snapshot()
         self.assertEqual(seen["missing"], missing)
         self.assertEqual((seen["program"], seen["host"], seen["size"]), ("hang", LIBRARY, RANKS))
+        self.assertRegex(seen["host_version"], {"mpich": r"^MPICH \d", "openmpi": r"^Open MPI v\d"}[HOST.rpartition("-")[2]])
 
     def test_rank_that_never_posts(self):
         self.check("post")
@@ -81,6 +84,9 @@ class Hangs(Case):
 
     def test_rank_that_never_completes(self):
         self.check("complete")
+
+    def test_notification_that_never_comes(self):
+        self.check("notify")
 
     def test_held_lock(self):
         self.check("lock")

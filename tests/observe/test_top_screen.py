@@ -211,8 +211,8 @@ class Files(Case):
         os.pwrite(fd, header.ljust(2 * self.PAGE, b"\0") + state.ljust(self.PAGE, b"\0") + tail, 0)
         return fd
 
-    def state(self, records=0, changed=0, name=b"evil\033]0;x\007\xff", waiting=1, version=2):
-        head = struct.pack("<QIiiIQ64s16s", self.STATE_MAGIC, version, 3, 4, 0, 0x1234567800000000, name, b"mpich")
+    def state(self, records=0, changed=0, name=b"evil\033]0;x\007\xff", waiting=1, version=3):
+        head = struct.pack("<QIiiIQ64s16s128s", self.STATE_MAGIC, version, 3, 4, 0, 0x1234567800000000, name, b"mpich", b"MPICH 4.0.2")
         wait = struct.pack("<IIiiQQQQII1024s64s", changed, waiting, -1, -1, 7, 7, 1, 1, 0, 0, b"\xff" * 1024, name)
         place = struct.pack("<256s20s4xQ128s256s256sII", b"/" + name, b"", 0x1234, b"", b"", b"", 0, 0)
         return head + wait + struct.pack("<Q", records) + place
@@ -323,7 +323,7 @@ class Files(Case):
 
     def test_other_versions_of_the_state_are_reported(self):
         self.file(state=self.state(version=9))
-        self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (state 9, this command reads 2)",
+        self.assertIn(f"process {os.getpid()}: it uses another version of Oriel (state 9, this command reads 3)",
                       top("--once", os.getpid()).stdout)
 
 

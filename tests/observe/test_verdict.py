@@ -81,6 +81,9 @@ class Verdicts(Case):
     def test_a_late_rank(self):
         self.check_both("late", "late_rank", "WAITS late", RANKS - 1)
 
+    def test_a_late_notification(self):
+        self.check_both("notified", "late_rank", "WAITS notified", RANKS - 1)
+
     def test_contended_locks(self):
         for run in self.counted, self.traced:
             with self.subTest(run=run.__name__):

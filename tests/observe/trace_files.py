@@ -11,7 +11,6 @@ import zlib
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HEADER_BYTES = 440
 MARKS = 128  # the first kind of marks
-ALONE = 128  # in the path of an operation: its time is only its own
 
 
 def rows(kind):
@@ -31,7 +30,6 @@ class Event:
         (self.begin_ns, self.duration_ns, self.waiting_ns, self.bytes, self.target, self.cause_rank, self.window, self.site, kind, self.path,
          cause, self.thread) = words
         self.kind = kind_name(kind)
-        self.is_alone, self.path = self.path & ALONE != 0, self.path & ~ALONE
         self.cause = CAUSES[cause] if self.waiting_ns else None
 
 

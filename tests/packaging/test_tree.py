@@ -11,6 +11,7 @@ import unittest
 from installation import BUILD, CC, HOSTS, ROOT, SANITIZE, VERSION, Case, launch, run
 
 WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "include/oriel/mpi_win.hpp",
+          "include/oriel/oriel_regions.f90",
           "lib/cmake/oriel/orielConfig.cmake", "lib/cmake/oriel/orielConfigVersion.cmake", "lib/oriel/bench/bench.py",
           "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/guides/checking.md",
           "share/doc/oriel/docs/images/report.png", "share/doc/oriel/docs/troubleshooting.md",

@@ -7,7 +7,7 @@ import report_page
 import traces
 
 
-def write(folder, puts=10, waiting_ns=1_000_000, called="halo", ranks=4, windows=1):
+def write(folder, puts=10, waiting_ns=1_000_000, called="halo", ranks=4, windows=1, named="phase"):
     for rank in range(ranks):
         file = traces.Rank(folder, rank, ranks)
         for window in range(windows):
@@ -17,6 +17,8 @@ def write(folder, puts=10, waiting_ns=1_000_000, called="halo", ranks=4, windows
             late = rank == ranks - 1
             file.event(traces.call("fence"), 100_000, 5_000 if late else waiting_ns + 5_000, window=window, site="step at halo.c:82",
                        waiting_ns=0 if late else waiting_ns, cause=None if late else "late_fence", cause_rank=-1 if late else ranks - 1)
+        file.region(1, named)
+        file.mark("region", 90_000, 50_000 + waiting_ns, region=1, operations=puts, calls_ns=waiting_ns, waiting_ns=waiting_ns)
         file.close(300_000 + waiting_ns)
 
 
@@ -44,8 +46,14 @@ class Compared(report_page.Reports):
                          [["fence in step at halo.c:82", "count", "4", "4", "", "the same"],
                           ["", "time", "3.02 ms", "150 ms", "", "50 times"]])
 
+        self.assertEqual(self.use("""return all("#changed-regions tbody tr").map(row => [...row.cells].map(cell => cell.innerText.trim()));"""),
+                         [["phase", "count", "4", "4", "", "the same"], ["", "time", "4.2 ms", "200 ms", "", "48 times"],
+                          ["", "waiting", "4 ms", "200 ms", "", "50 times"], ["", "in calls", "4 ms", "200 ms", "", "50 times"],
+                          ["", "operations", "40", "80", "", "2.0 times"]])
+
     def test_names_are_text(self):
-        self.compared({"called": report_page.HOSTILE}, {"called": report_page.HOSTILE, "puts": 12})
+        hostile = {"called": report_page.HOSTILE, "named": report_page.HOSTILE[:60]}
+        self.compared(hostile, {**hostile, "puts": 12})
         shown = self.use("await until(() => all('.compared').length); return all('.compared summary').map(part => part.innerText);")
         self.assertEqual(len(shown), 1)
         self.assertIn(report_page.HOSTILE[:40], shown[0])

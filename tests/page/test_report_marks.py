@@ -33,12 +33,12 @@ def marked(folder):
 
 
 def sampled(folder):
-    file = traces.Rank(folder, 0, 1)
+    file = traces.Rank(folder, 0, 1, host="abi", host_version="MPICH 5.0.2")
     file.selection(100, "call=put,fence")
     file.window(0, [0], 0, "halo")
     file.event(traces.call("fence"), 0, 1 * MS)
     file.event(traces.operation("put"), 2 * MS, 1000, bytes_=8, target=0)
-    file.event(traces.operation("put"), 3 * MS, 20_000, bytes_=8, target=0, alone=True)
+    file.event(traces.operation("put"), 3 * MS, 20_000, bytes_=8, target=0)
     file.event(traces.call("fence"), 4 * MS, 1 * MS)
     file.close(6 * MS)
 
@@ -81,12 +81,13 @@ class Marks(report_page.Reports):
 
     def test_samples_and_filters_are_named(self):
         data = self.report(self.traces(sampled))
-        self.assertEqual(data["windows"][0]["operations"][traces.operation("put")], [200, 1600, 100 * 1000 + 20_000])
-        self.assertEqual(data["verdict"]["calls_ns"], 2 * MS + 100 * 1000 + 20_000)
+        self.assertEqual(data["windows"][0]["operations"][traces.operation("put")], [200, 1600, 100 * 1000 + 100 * 10_008])
+        self.assertEqual(data["verdict"]["calls_ns"], 2 * MS + 100 * 1000 + 100 * 10_008)
         shown = self.open().shown()
         self.assertIn('Only calls that --trace-filter "call=put,fence" selects were traced.', shown)
         self.assertIn("One in 100 operations was traced (--trace-sample)", shown)
         self.assertIn("Operations, estimated from samples", shown)
+        self.assertIn("MPI's standard ABI, MPICH 5.0.2", shown)
 
 
 if __name__ == "__main__":

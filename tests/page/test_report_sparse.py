@@ -64,7 +64,7 @@ class Text(report_page.Reports):
                 file.event(PUT, 1_000_000, 500_000, bytes_=8, target=0)
                 file.close(2_000_000)
         text = self.report(write)
-        self.assertIn("the clocks of 1 ranks were not compared: their times are as precise as the system dates", text)
+        self.assertIn("the clocks of 1 rank were not compared: their times are as precise as the system dates", text)
         self.assertRegex(text, r"began .*; 2\.00 ms from MPI_Init to MPI_Finalize\n")
 
     def test_a_window_with_other_ranks_in_another_file_is_left_out(self):

@@ -15,7 +15,7 @@ import numpy
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EVENT = numpy.dtype([("begin_ns", "<u8"), ("duration_ns", "<u8"), ("waiting_ns", "<u8"), ("bytes", "<u8"), ("target", "<i4"),
                      ("cause_rank", "<i4"), ("window", "<u2"), ("site", "<u2"), ("kind", "u1"), ("path", "u1"), ("cause", "u1"), ("thread", "u1")])
-EVENTS, WINDOW, CLOCK, END, SITE, REGION, SELECTION = 1, 2, 3, 4, 5, 6, 7
+EVENTS, WINDOW, CLOCK, END, SITE, REGION, SELECTION, HOST = range(1, 9)
 MARKS = {"region": 128, "pause": 129}
 BLOCK_EVENTS = 10000
 
@@ -40,7 +40,8 @@ class Rank:
     """One process's file. Times are relative to the start of the run, and written by its own
     clock."""
 
-    def __init__(self, folder, rank, size, machine=(1, 2), shift_ns=0, program="/opt/app/ring", host="mpich", job=(7, 9)):
+    def __init__(self, folder, rank, size, machine=(1, 2), shift_ns=0, program="/opt/app/ring", host="mpich", job=(7, 9),
+                 host_version="MPICH 4.0.2"):
         self.rank, self.shift_ns, self.events, self.written, self.sites = rank, shift_ns, [], 0, {}
         self.file = open(os.path.join(folder, f"rank-{rank}.oriel"), "wb")
         head = struct.pack("<QIIIiii2Q2QQQ64s16s16s256sI", 0x0a314352544c524f, 3, 440, EVENT.itemsize, rank, size, 100 + rank,
@@ -50,6 +51,7 @@ class Rank:
         head += struct.pack("<I", zlib.crc32(head))
         assert len(head) == 440
         self.file.write(head)
+        self.block(HOST, host_version.encode().ljust(128, b"\0"))
         self.clock(0)
 
     def own_ns(self, at_ns):
@@ -85,9 +87,9 @@ class Rank:
                    + struct.pack(f"<{len(ranks)}i", *ranks))
 
     def event(self, kind, begin_ns, duration_ns, window=0, bytes_=0, target=-1, path="direct", waiting_ns=0, cause=None,
-              cause_rank=-1, site="", alone=False):
+              cause_rank=-1, site=""):
         self.events.append((self.own_ns(begin_ns), duration_ns, waiting_ns, bytes_, target, cause_rank, window, self.site(site), kind,
-                            PATHS.index(path) | alone << 7, CAUSES.index(cause) if cause else 0, 0))
+                            PATHS.index(path), CAUSES.index(cause) if cause else 0, 0))
         return begin_ns + duration_ns
 
     def region(self, number, name):

@@ -166,6 +166,64 @@ static void singles_c2_are_free_again_after_many(void **state)
     team_run(2, set_free);
 }
 
+/* --- swaps of 16 bytes --- */
+
+/* As rma/compare_and_swap.c does it: the swap contains the word. */
+static void update_wide(struct oriel_window *window, int32_t target)
+{
+    team_expect(oriel_atomic_mode_widen(window, target) == ORIEL_OK);
+    oriel_delay();
+    update_single(window, target, 0);
+}
+
+/* As rma/accumulate.c does it for an element without an instruction, which contains the word. */
+static void update_plain(struct oriel_window *window, int32_t target)
+{
+    uint64_t *words = window_memory(window, target);
+    team_expect(oriel_accumulate_mutex_lock(window, target) == ORIEL_OK);
+    oriel_delay();
+    if (oriel_atomic_mode_is_wide(window, target))
+        oriel_bulk_begin(window, target);
+    uint64_t value = words[0];
+    oriel_delay();
+    words[0] = value + 1;
+    oriel_accumulate_mutex_unlock(window, target);
+}
+
+/* Over and over from the state before the first swap. */
+static void swap_among_plain_updates(struct oriel_window *window)
+{
+    const uint32_t rounds = (uint32_t)team_rounds(ROUNDS / 20);
+    for (uint32_t i = 0; i < rounds && team_continues(i); i++) {
+        int updates = 0;
+        team_barrier();
+        if (window->rank == 0) {
+            struct oriel_control *control = oriel_window_control(window, 0);
+            atomic_store(&control->wide, 0);
+            atomic_store(&control->bulk, 0);
+            atomic_store(&window->common->bulk_targets, 0);
+            control->single_updates_to_leave_bulk = 0;
+            atomic_store(word_at(window, 0, 0), 0);
+            atomic_store(&team->flags[5], 0);
+        }
+        team_barrier();
+        for (; updates < 6; updates++)
+            if (window->rank % 2 == 0)
+                update_plain(window, 0);
+            else
+                update_wide(window, 0);
+        atomic_fetch_add(&team->flags[5], (uint32_t)updates);
+        team_barrier();
+        team_expect(atomic_load(word_at(window, 0, 0)) == atomic_load(&team->flags[5]));
+    }
+}
+
+static void singles_p4_swaps_stay_out_of_plain_updates(void **state)
+{
+    (void)state;
+    team_run_sizes(swap_among_plain_updates);
+}
+
 /* --- threads --- */
 
 static struct {
@@ -247,6 +305,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(singles_p1_stay_out_of_bulk_updates),
         cmocka_unit_test(singles_b2_waits_for_singles_inside),
         cmocka_unit_test(singles_c2_are_free_again_after_many),
+        cmocka_unit_test(singles_p4_swaps_stay_out_of_plain_updates),
         cmocka_unit_test(singles_of_more_threads_than_slots_acquire_the_lock),
         cmocka_unit_test(singles_of_the_dead_are_passed_over),
     };

@@ -288,4 +288,12 @@ LOCKS = [
     ("sync/atomic_mode.c", [("    atomic_fetch_and_explicit(&slots.taken, ~(UINT64_C(1) << ((struct oriel_atomic_mode *)slot - first)), "
                          "memory_order_release);\n", "    (void)slot;\n    (void)first;\n")],
      "atomic_mode", "singles_of_more_threads_than_slots_acquire_the_lock", "a thread that ends releases its slot"),
+    ("sync/atomic_mode.c", [("    enum oriel_status status = oriel_accumulate_mutex_lock(window, target);\n    if (status != ORIEL_OK)\n"
+                         "        return status;\n    oriel_delay();\n    oriel_store_release(&oriel_window_control(window, target)->wide, 1); /* W1 */\n"
+                         "    oriel_accumulate_mutex_unlock(window, target);\n",
+                         "    oriel_store_release(&oriel_window_control(window, target)->wide, 1);\n")],
+     "atomic_mode", "singles_p4_swaps_stay_out_of_plain_updates", "W1 is under the lock"),
+    ("sync/atomic_mode.h", [("    return oriel_load_acquire(&oriel_window_control(window, target)->wide) != 0;",
+                         "    (void)window;\n    (void)target;\n    return false;")],
+     "atomic_mode", "singles_p4_swaps_stay_out_of_plain_updates", "W2: plain updates exclude swaps"),
 ]

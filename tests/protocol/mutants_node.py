@@ -50,9 +50,9 @@ NODE = [
     ("sync/notify.c", [("    oriel_event_signal(&area->any);\n", "    (void)area;\n")],
      "notify", "notify_p4_wait_any_misses_none", "N3: waits for any counter are woken"),
     ("sync/notify.c", [("        const uint32_t seen = oriel_load_acquire(&any->value); /* A2 */\n        oriel_delay();\n", ""),
-                       ("            break;\n        status = oriel_internode_wait(window, &any->value, &any->sleepers, seen + 1,",
+                       ("            break;\n        status =\n            oriel_internode_wait(window, &any->value, &any->sleepers, seen + 1,",
                         "            break;\n        usleep(300);\n        const uint32_t seen = oriel_load_acquire(&any->value);\n"
-                        "        status = oriel_internode_wait(window, &any->value, &any->sleepers, seen + 1,"),
+                        "        status =\n            oriel_internode_wait(window, &any->value, &any->sleepers, seen + 1,"),
                        ("#include <stdlib.h>\n", "#include <stdlib.h>\n#include <unistd.h>\n")],
      "notify", "notify_p4_wait_any_misses_none", "A2 before A3"),
     ("sync/notify.c", [("struct oriel_watch watch = {oriel_liveness_all, &watched, ORIEL_WAITING_NOTIFICATION};\n"

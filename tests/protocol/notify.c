@@ -12,7 +12,7 @@ enum { COUNTERS = 4, ROUNDS = 2000, SLEEPS = 100, TAKERS = 3, VICTIM = 1 };
 
 static struct oriel_notify_area *open_counters(struct oriel_window *window)
 {
-    team_expect(oriel_notifications_make(window, COUNTERS) == ORIEL_OK);
+    team_expect(oriel_notifications_make(window, COUNTERS, true) == ORIEL_OK);
     team_barrier();
     return oriel_notify_area(window, window->rank);
 }
@@ -229,7 +229,7 @@ static void expect_named(enum oriel_status status)
     team_timeouts = 0;
 }
 
-/* A notification that is there is taken, whoever has died. */
+/* A notification that is there is taken, also after a death. */
 static void origin_dies(struct oriel_window *window)
 {
     static const int numbers[] = {1, 2};

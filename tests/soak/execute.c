@@ -147,12 +147,15 @@ static void move(struct pending *pending, struct op *op)
         lease(op, &op->to, leased, &leased_count),
         operator_of(op),
     };
-    form_call((enum operation)op->kind, form, &arguments, win, &request);
+    if (op_notifies(op))
+        notified_call(op, &arguments, win);
+    else
+        form_call((enum operation)op->kind, form, &arguments, win, &request);
     for (int i = 0; i < leased_count; i++)
         MPI_Type_free(&leased[i]);
     if (leased_count > 0)
         count_one(COUNT_TYPE_FREED);
-    if (form & FORM_LARGE)
+    if ((form & FORM_LARGE) && !op_notifies(op))
         count_one(COUNT_LARGE);
     pending_add(pending, op, request);
 }

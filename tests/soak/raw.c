@@ -195,6 +195,7 @@ static bool kind_draw(struct plan *plan, struct op *op)
     op->form = op->kind == OP_FETCH ? 0 : below(random, FORMS);
     if (!epoch_is_passive(plan->epoch))
         op->form &= FORM_LARGE;
+    notified_draw(plan, op);
     op->free_types = one_in(random, 6);
     if (op->kind > OP_GET && op->kind != OP_ACCUMULATE && one_in(random, 2))
         return false; /* MPI_NO_OP */

@@ -80,6 +80,7 @@ static void lock_all_close(struct plan *plan, bool last)
 void plan_close(struct plan *plan, int phase)
 {
     bool last = phase == plan->phases - 1;
+    notifications_take(plan, phase);
     if (plan->epoch == EPOCH_FENCE)
         fence(plan, phase + 1);
     else if (plan->epoch == EPOCH_PSCW)

@@ -18,7 +18,8 @@ enum {
     PHASES_MOST = 3,
     VARIANTS = 4,
     SIGNATURES = 3,
-    PLAIN_MOST_BYTES = 18 << 20
+    PLAIN_MOST_BYTES = 18 << 20,
+    SOAK_COUNTERS = 2 /* of notifications, per rank */
 };
 
 /* How often this rank did each kind of action; the rows are in counts.def. */
@@ -117,6 +118,7 @@ struct soak_window {
     MPI_Win win;
     MPI_Comm comm;                    /* for the test's own messages about it, from any thread */
     bool locks, ordered, mixes_no_op; /* what the hints permit */
+    bool notifies;                    /* it has counters of notifications */
     bool unified;
     int segments;
     struct region regions[RANKS_MOST][SEGMENTS_MOST];

@@ -9,6 +9,8 @@
 
 #include "soak.h"
 
+#include "../../include/oriel/ext.h"
+
 enum epoch { EPOCH_FENCE, EPOCH_PSCW, EPOCH_LOCK, EPOCH_LOCK_ALL };
 
 /* The plans of a step: one, two that all threads execute in any interleaving, or two with a thread
@@ -63,6 +65,7 @@ struct op {
     int target, segment; /* a rank in the window, or MPI_PROC_NULL */
     MPI_Aint disp;       /* in units from the region's first byte */
     int form;            /* of operation_forms.h */
+    int counter;         /* 1 more than the number of the counter that it notifies; 0: none */
     struct side origin, result, to;
     const struct test_op *operator; /* NULL: MPI_NO_OP */
     int area;                       /* or -1 */
@@ -143,9 +146,8 @@ struct plan {
     int start_assert[PHASES_MOST];
     int order[PHASES_MOST][RANKS_MOST]; /* EPOCH_PSCW: bits of pscw.c */
     uint16_t flushes[RANKS_MOST * THREADS_MOST][RANKS_MOST];
-    size_t wide_bytes; /* moved by transfers that may be long, by all actors */
-    size_t
-        tried_bytes; /* with those that found no location, which cost the same time */
+    size_t wide_bytes;  /* moved by transfers that may be long, by all actors */
+    size_t tried_bytes; /* with those that found no location, which cost the same time */
 };
 
 static inline bool epoch_is_passive(enum epoch epoch)
@@ -216,6 +218,16 @@ void plan_compare(struct plan *plan);
 void orders_draw(struct plan *plan);
 void pscw_open(struct plan *plan, int phase);
 void pscw_close(struct plan *plan, int phase);
+
+/* notify.c: whether the operation notifies its target, the call, and the end of a phase. */
+void notified_draw(struct plan *plan, struct op *op);
+static inline bool op_notifies(const struct op *op)
+{
+    return op->counter != 0 && op->kind <= OP_ACCUMULATE && (op->form & 1) == 0;
+}
+struct arguments;
+void notified_call(const struct op *op, const struct arguments *arguments, MPI_Win win);
+void notifications_take(struct plan *plan, int phase);
 
 /* execute.c: this rank's operations of a phase of all plans, by all its threads. */
 struct execution *execution_run(struct plan **plans, int plan_count, int phase);

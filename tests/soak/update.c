@@ -203,6 +203,7 @@ static enum op_kind accumulate_draw(struct plan *plan, struct op *op)
     op->form = op->kind == OP_FETCH ? 0
                                     : below(&plan->random, FORMS) &
                                           (epoch_is_passive(plan->epoch) ? FORMS - 1 : FORM_LARGE);
+    notified_draw(plan, op);
     op->free_types = one_in(&plan->random, 6);
     return op->kind;
 }

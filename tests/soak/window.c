@@ -3,6 +3,8 @@
  * bytes. */
 #include "soak.h"
 
+#include "../../include/oriel/ext.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +54,7 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
     MPI_Info info;
     bool allocates = window->flavour == FLAVOUR_ALLOCATE || window->flavour == FLAVOUR_SHARED;
     window->locks = window->ordered = window->mixes_no_op = true;
+    window->notifies = false;
     if (one_in(random, 6)) {
         count_one(COUNT_INFO_NULL);
         return MPI_INFO_NULL;
@@ -59,7 +62,7 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
     int order = below(random, 8), ops = below(random, 8), granularity = below(random, 8),
         alignment = below(random, 12);
     bool no_locks = one_in(random, 6), same_size = one_in(random, 3), same_unit = one_in(random, 3),
-         apart = one_in(random, 2);
+         apart = one_in(random, 2), notifies = one_in(random, 2);
     MPI_Info_create(&info);
     if (no_locks)
         hint_set(info, "no_locks", "true", COUNT_INFO_NO_LOCKS);
@@ -79,6 +82,9 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
         hint_set(info, "same_size", "true", COUNT_INFO_SAME_SIZE);
     if (same_unit && window->flavour != FLAVOUR_DYNAMIC && all_same(window, true))
         hint_set(info, "same_disp_unit", "true", COUNT_INFO_SAME_UNIT);
+    window->notifies = notifies && MPIX_Query_oriel();
+    if (notifies)
+        hint_set(info, "oriel_notifications", "2", COUNT_INFO_NOTIFICATIONS);
     if (apart && window->flavour == FLAVOUR_SHARED)
         hint_set(info, "alloc_shared_noncontig", "true", COUNT_WIN_SHARED_APART);
     return info;
@@ -255,6 +261,19 @@ static void alignment_check(const struct soak_window *window, const void *at, MP
         count_one(COUNT_ALIGNED);
 }
 
+/* The host has no counters. A rank without memory has no such key. */
+static bool is_served_by_oriel(const struct soak_window *window)
+{
+    char text[64];
+    int found = 0;
+    MPI_Info info;
+    MPI_Win_get_info(window->win, &info);
+    MPI_Info_get(info, "oriel_memory", sizeof text - 1, text, &found);
+    MPI_Info_free(&info);
+    MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MAX, window->comm);
+    return found;
+}
+
 /* The call, and the expected contents of the memory afterwards. */
 static void window_call(struct soak_window *window, MPI_Info info, struct random *random)
 {
@@ -281,10 +300,12 @@ static void window_call(struct soak_window *window, MPI_Info info, struct random
     int *model = NULL, found = 0;
     MPI_Win_get_attr(window->win, MPI_WIN_MODEL, &model, &found);
     window->unified = found && *model == MPI_WIN_UNIFIED;
+    window->notifies = window->notifies && is_served_by_oriel(window);
     if (window->flavour == FLAVOUR_SHARED)
         peers_ask(window);
     if (window->flavour == FLAVOUR_ALLOCATE || window->flavour == FLAVOUR_SHARED) {
-        alignment_check(window, own->at, info);
+        if (own->size > 0)
+            alignment_check(window, own->at, info);
         memcpy(own->at, own->model, own->size);
     }
     if (window->locks) {

@@ -198,6 +198,8 @@ static void fill_element(enum oriel_kind kind, char *at)
         memcpy(at + oriel_kinds[kind].index_offset, &index, sizeof index);                         \
         return;                                                                                    \
     }
+#define COMPOSED(name, c_type, index_type) PAIR(name, c_type, index_type)
+#define HALF(name, parts)
 #define INTEGER(name, c_type, unsigned_type)
 #define WIDE(name, c_type, unsigned_type)
 #define LOGICAL(name, c_type)

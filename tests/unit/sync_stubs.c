@@ -34,3 +34,10 @@ void oriel_bulk_begin(const struct oriel_window *window, int32_t target)
 {
     (void)window, (void)target;
 }
+
+enum oriel_status oriel_atomic_mode_widen(struct oriel_window *window, int32_t target)
+{
+    (void)window;
+    (void)target;
+    return ORIEL_OK;
+}

@@ -76,9 +76,10 @@ static inline void trace_begin(uint64_t limit_bytes)
                                                .node = {3, 4},
                                                .program = "halo",
                                                .host = "mpich"};
+    static const struct oriel_trace_host host = {.version = "MPICH 5.0.2"};
     static const struct oriel_trace_clock clock = {.own_ns = 1000, .zero_ns = 1000};
     EXPECT(oriel_trace_writer_open(path, limit_bytes) == NULL);
-    EXPECT(oriel_trace_writer_begin(&header, selection, &clock));
+    EXPECT(oriel_trace_writer_begin(&header, &host, selection, &clock));
     oriel_trace_sites_set(call_sites, 1);
     EXPECT(oriel_trace_window(&record, 8, world_ranks) == 0);
 }

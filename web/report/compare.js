@@ -2,17 +2,20 @@
  * as pairs of bars. The command has ordered windows and rows, the largest change first. */
 import {make, section, table, figure} from "./dom.js";
 import {data} from "./model.js";
-import {hostTitle} from "./summary.js";
+import {hostText} from "./summary.js";
 import * as units from "./units.js";
 
 const comparison = data.comparison;
 const SAME_TIME = 0.05; /* as in cli/report/compare.h */
 const OPEN_WINDOWS = 3;
+const amount = value => (Number.isInteger(value) || value >= 100 ? units.count(value) : value.toFixed(1));
 const QUANTITIES = [
-    ["count", "count", value => (Number.isInteger(value) ? units.count(value) : value < 100 ? value.toFixed(1) : units.count(value))],
+    ["count", "count", amount],
     ["bytes", "bytes", units.size],
     ["time_ns", "time", units.duration],
     ["waiting_ns", "waiting", units.duration],
+    ["calls_ns", "in calls", units.duration],
+    ["operations", "operations", amount],
 ];
 const TITLES = {operations: "Operations", paths: "Paths", calls: "Calls", causes: "Causes of waiting", ranks: "Ranks that others waited for"};
 
@@ -118,6 +121,24 @@ const windowPart = (window, place) => {
 
 const siteName = ({call, site, site_before: before}) => `${call} in ${site}${before && before !== site ? `, before in ${before}` : ""}`;
 
+const leftOut = (key, noun) => {
+    const left = comparison[`${key}_left_out`];
+    return left ? make("p", {class: "hint"}, `and ${units.plural(left, noun)} with smaller changes`) : null;
+};
+
+const placesSection = (key, noun, places, words) => {
+    const title = `${noun[0].toUpperCase()}${noun.slice(1)}s`;
+    return places.length
+        ? section(
+              `changed-${key}`,
+              title,
+              `${words}, the largest change of time first. Pale rows did not change.`,
+              make("div", {class: "card"}, changesTable(title, places)),
+              leftOut(key, noun),
+          )
+        : null;
+};
+
 const runFacts = (run, when) =>
     make(
         "div",
@@ -126,7 +147,7 @@ const runFacts = (run, when) =>
         make(
             "dd",
             {},
-            `${run.path}: ${run.program || "unknown program"}, ${units.plural(run.ranks, "rank")} on ${hostTitle(run.host)}, ` +
+            `${run.path}: ${run.program || "unknown program"}, ${units.plural(run.ranks, "rank")} on ${hostText(run)}, ` +
                 `Oriel ${run.oriel}, ${run.traced ? "traced" : "counted"}`,
         ),
     );
@@ -135,7 +156,7 @@ export const comparisonParts = () => {
     const total = comparison.total,
         windows = comparison.windows,
         sites = comparison.sites.map(site => ({...site, name: siteName(site)})),
-        left = {windows: comparison.windows_left_out, sites: comparison.sites_left_out};
+        regions = comparison.regions.map(region => ({...region, name: region.name === null ? "other regions" : region.name}));
     const program = (comparison.runs[1].program || "a program").split(" ")[0].split("/").pop();
     const tile = (value, words, kind) => make("div", {class: "tile " + kind}, make("b", {}, value), make("span", {}, words));
     document.title = `${program}: what changed`;
@@ -164,22 +185,15 @@ export const comparisonParts = () => {
                     );
                 }),
         ),
-        sites.length
-            ? section(
-                  "changed-sites",
-                  "Call sites",
-                  "The lines of the program that called, the largest change of time first. Pale rows did not change.",
-                  make("div", {class: "card"}, changesTable("Call sites", sites)),
-                  left.sites ? make("p", {class: "hint"}, `and ${units.plural(left.sites, "call site")} with smaller changes`) : null,
-              )
-            : null,
+        placesSection("sites", "call site", sites, "The lines of the program that called"),
+        placesSection("regions", "region", regions, "The parts that the program named"),
         section(
             "changes",
             "Windows",
             "The largest change first. Pale rows did not change: the same amounts, or times within 5 %. " +
                 (comparison.per_rank ? "All amounts are means over the ranks." : "All amounts are sums over the ranks."),
             windows.length ? windows.map(windowPart) : make("p", {class: "nothing"}, "The runs created no windows."),
-            left.windows ? make("p", {class: "hint"}, `and ${units.plural(left.windows, "window")} with smaller changes`) : null,
+            leftOut("windows", "window"),
         ),
     ];
 };

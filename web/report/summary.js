@@ -4,8 +4,11 @@ import {added, data, windows} from "./model.js";
 import * as units from "./units.js";
 import {verdict} from "./verdict.js";
 
-export const hostTitle = name =>
-    ({mpich: "MPICH", openmpi: "Open MPI", abi: "MPI's standard ABI"})[name] || name;
+/* Of the standard ABI with the MPI that implements it. */
+export const hostText = ({host, host_version}) =>
+    host === "abi"
+        ? `MPI's standard ABI${host_version ? `, ${host_version}` : ""}`
+        : {mpich: "MPICH", openmpi: "Open MPI"}[host] || host;
 
 const facts = () => {
     const run = data.run,
@@ -15,7 +18,7 @@ const facts = () => {
               ["Program", run.program],
               ["Ranks", units.count(run.ranks)],
               ["Nodes", run.nodes > 1 ? units.count(run.nodes) : null],
-              ["Host", hostTitle(run.host)],
+              ["Host", hostText(run)],
               ["Began", run.began],
               ["Lasted", units.duration(run.last_ns)],
               [
@@ -29,7 +32,7 @@ const facts = () => {
         : [
               ["Program", check.program],
               ["Ranks", check.ranks],
-              ["Host", hostTitle(check.host)],
+              ["Host", hostText(check)],
               ["Oriel", check.oriel],
           ];
     return make(

@@ -1,11 +1,13 @@
 /* Writes the events as an OTF2 archive: a location for each thread, a region for each call, a
  * nested region for its waiting, and the library's own records for windows, operations and
- * collective calls. Ranks are written one after another, so that few files are open at a time.
- * Built when the OTF2 library is available. */
+ * collective calls. The program's regions and pauses are regions, too (otf2_marks.h). Ranks are
+ * written one after another, so that few files are open at a time. Built when the OTF2 library is
+ * available. */
 #include "cli/report/report.h"
 
 #include "cli/cli.h"
 #include "cli/counters.h"
+#include "cli/report/otf2/otf2_marks.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -17,13 +19,17 @@
 
 #define BILLION UINT64_C(1000000000)
 
-enum { THREADS = 256, EVENTS_BYTES = 1 << 20, DEFINITIONS_BYTES = 4 << 20 };
+enum { LOCATIONS = ORIEL_OTF2_LOCATIONS, EVENTS_BYTES = 1 << 20, DEFINITIONS_BYTES = 4 << 20 };
 
-/* Regions, in the order of their definitions: operations, calls, and one for each cause of
- * waiting. */
-enum { REGION_CALL = ORIEL_COUNTED_OPERATIONS, REGION_WAIT = REGION_CALL + ORIEL_COUNTED_CALLS };
+/* Regions, in the order of their definitions: operations, calls, one for each cause of waiting, and
+ * one for each name of the program's. */
+enum {
+    REGION_CALL = ORIEL_COUNTED_OPERATIONS,
+    REGION_WAIT = REGION_CALL + ORIEL_COUNTED_CALLS,
+    REGION_MARK = REGION_WAIT + ORIEL_COUNTED_CAUSES
+};
 
-/* One thread of a rank. */
+/* One thread of a rank, or its pauses. */
 struct location {
     OTF2_EvtWriter *writer; /* open while the rank's events are written */
     OTF2_TimeStamp last_ns; /* time stamps never decrease */
@@ -35,7 +41,8 @@ struct location {
 struct archive {
     const struct oriel_traces *traces;
     OTF2_Archive *archive;
-    struct location *locations; /* [ranks][THREADS] */
+    struct oriel_otf2_marks *marks;
+    struct location *locations; /* [ranks][LOCATIONS] */
     uint32_t rank;              /* whose events are being written */
     uint32_t strings;           /* number of strings so far */
     OTF2_GlobalDefWriter *definitions;
@@ -72,13 +79,45 @@ static OTF2_RegionRef region_of(uint8_t kind)
 
 static OTF2_LocationRef location_of(uint32_t rank, uint32_t thread)
 {
-    return (OTF2_LocationRef)rank * THREADS + thread;
+    return (OTF2_LocationRef)rank * LOCATIONS + thread;
 }
 
-static void rank_writers_close(struct archive *archive)
+static OTF2_TimeStamp time_at(struct location *location, int64_t ns)
 {
-    for (uint32_t thread = 0; thread < THREADS && archive->rank != UINT32_MAX; thread++) {
-        struct location *location = &archive->locations[location_of(archive->rank, thread)];
+    OTF2_TimeStamp wanted = ns > 0 ? (OTF2_TimeStamp)ns : 0;
+    if (wanted > location->last_ns)
+        location->last_ns = wanted;
+    return location->last_ns;
+}
+
+/* Opens the location's file when there is something to write in it. */
+static struct location *location_writer_open(struct archive *archive, OTF2_LocationRef number)
+{
+    struct location *location = &archive->locations[number];
+    if (location->writer == NULL)
+        location->writer = OTF2_Archive_GetEvtWriter(archive->archive, number);
+    location->is_used = true;
+    return location;
+}
+
+/* Regions and pauses that begin or end until then. */
+static void write_marks(struct archive *archive, OTF2_LocationRef number, int64_t until_ns)
+{
+    struct oriel_otf2_step step;
+    while (oriel_otf2_marks_step(archive->marks, number, until_ns, &step)) {
+        struct location *location = location_writer_open(archive, number);
+        if (location->writer != NULL)
+            (step.is_enter ? OTF2_EvtWriter_Enter : OTF2_EvtWriter_Leave)(
+                location->writer, NULL, time_at(location, step.at_ns), REGION_MARK + step.name);
+    }
+}
+
+static void rank_finish(struct archive *archive)
+{
+    for (uint32_t thread = 0; thread < LOCATIONS && archive->rank != UINT32_MAX; thread++) {
+        OTF2_LocationRef number = location_of(archive->rank, thread);
+        struct location *location = &archive->locations[number];
+        write_marks(archive, number, INT64_MAX);
         if (location->writer == NULL)
             continue;
         OTF2_EvtWriter_GetNumberOfEvents(location->writer, &location->records);
@@ -89,22 +128,10 @@ static void rank_writers_close(struct archive *archive)
 
 static struct location *location_open(struct archive *archive, uint32_t rank, uint32_t thread)
 {
-    struct location *location = &archive->locations[location_of(rank, thread)];
     if (rank != archive->rank)
-        rank_writers_close(archive);
+        rank_finish(archive);
     archive->rank = rank;
-    if (location->writer == NULL)
-        location->writer = OTF2_Archive_GetEvtWriter(archive->archive, location_of(rank, thread));
-    location->is_used = true;
-    return location;
-}
-
-static OTF2_TimeStamp time_at(struct location *location, int64_t ns)
-{
-    OTF2_TimeStamp wanted = ns > 0 ? (OTF2_TimeStamp)ns : 0;
-    if (wanted > location->last_ns)
-        location->last_ns = wanted;
-    return location->last_ns;
+    return location_writer_open(archive, location_of(rank, thread));
 }
 
 static void write_operation(struct location *location, const struct oriel_trace_record *traced)
@@ -171,6 +198,7 @@ static bool write_event(const struct oriel_trace_record *traced, void *context)
     if (location->writer == NULL)
         return false;
     uint64_t number = location->operations;
+    write_marks(archive, location_of(traced->rank, event->thread), traced->begin_ns);
     OTF2_EvtWriter_Enter(location->writer, NULL, time_at(location, traced->begin_ns),
                          region_of(event->kind));
     if (event->kind < ORIEL_TRACE_CALL)
@@ -207,8 +235,9 @@ static void define_region(struct archive *archive, uint32_t region, const char *
                           OTF2_RegionRole role)
 {
     OTF2_StringRef text = define_text(archive, name);
-    OTF2_GlobalDefWriter_WriteRegion(archive->definitions, region, text, text, 0, role,
-                                     OTF2_PARADIGM_MPI, OTF2_REGION_FLAG_NONE, 0, 0, 0);
+    OTF2_Paradigm paradigm = region < REGION_MARK ? OTF2_PARADIGM_MPI : OTF2_PARADIGM_USER;
+    OTF2_GlobalDefWriter_WriteRegion(archive->definitions, region, text, text, 0, role, paradigm,
+                                     OTF2_REGION_FLAG_NONE, 0, 0, 0);
 }
 
 static void define_regions(struct archive *archive)
@@ -222,6 +251,11 @@ static void define_regions(struct archive *archive)
     for (uint32_t i = 0; i < ORIEL_COUNTED_CAUSES; i++)
         define_region(archive, REGION_WAIT + i, oriel_counted_causes[i].name,
                       OTF2_REGION_ROLE_TASK_WAIT);
+    uint32_t names_count;
+    const char *const *names = oriel_otf2_marks_names(archive->marks, &names_count);
+    for (uint32_t i = 0; i < names_count; i++)
+        define_region(archive, REGION_MARK + i, names[i],
+                      i == ORIEL_OTF2_PAUSED ? OTF2_REGION_ROLE_ARTIFICIAL : OTF2_REGION_ROLE_CODE);
 }
 
 /* The lowest rank on the same node. */
@@ -256,12 +290,14 @@ static void define_ranks(struct archive *archive)
         OTF2_GlobalDefWriter_WriteLocationGroup(
             definitions, i, define_format(archive, oriel_format("rank %d", (int)rank->world_rank)),
             OTF2_LOCATION_GROUP_TYPE_PROCESS, nodes[i], OTF2_UNDEFINED_LOCATION_GROUP);
-        for (uint32_t thread = 0; thread < THREADS; thread++) {
+        for (uint32_t thread = 0; thread < LOCATIONS; thread++) {
             const struct location *location = &archive->locations[location_of(i, thread)];
             if (location->is_used)
                 OTF2_GlobalDefWriter_WriteLocation(
                     definitions, location_of(i, thread),
-                    define_format(archive, oriel_format("thread %u", thread)),
+                    thread == ORIEL_OTF2_PAUSES
+                        ? define_text(archive, "pauses")
+                        : define_format(archive, oriel_format("thread %u", thread)),
                     OTF2_LOCATION_TYPE_CPU_THREAD, location->records, i);
         }
     }
@@ -338,7 +374,7 @@ static void define_all(struct archive *archive)
 static void write_local_definitions(struct archive *archive)
 {
     OTF2_Archive_OpenDefFiles(archive->archive);
-    for (uint32_t i = 0; i < archive->traces->ranks_count * THREADS; i++) {
+    for (uint32_t i = 0; i < archive->traces->ranks_count * LOCATIONS; i++) {
         if (!archive->locations[i].is_used)
             continue;
         OTF2_DefWriter *writer = OTF2_Archive_GetDefWriter(archive->archive, i);
@@ -358,11 +394,11 @@ static void write_archive(struct archive *archive)
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++)
         archive->locations[location_of(i, 0)].is_used = true;
     oriel_traces_each(archive->traces, write_event, archive);
-    rank_writers_close(archive);
+    rank_finish(archive);
     for (uint32_t i = 0; i < archive->traces->ranks_count; i++)
         if (archive->locations[location_of(i, 0)].records == 0)
-            (void)location_open(archive, i, 0); /* an empty file */
-    rank_writers_close(archive);
+            (void)location_open(archive, i, 0); /* a file without calls */
+    rank_finish(archive);
     OTF2_Archive_CloseEvtFiles(archive->archive);
     write_local_definitions(archive);
     define_all(archive);
@@ -383,12 +419,14 @@ bool oriel_report_otf2(const struct oriel_traces *traces, const char *folder)
         return false;
     }
     OTF2_ErrorCallback before = OTF2_Error_RegisterCallback(otf2_error_record, &archive);
-    archive.locations = oriel_alloc(traces->ranks_count * THREADS * sizeof *archive.locations);
+    archive.locations = oriel_alloc(traces->ranks_count * LOCATIONS * sizeof *archive.locations);
     archive.archive =
         OTF2_Archive_Open(folder, "traces", OTF2_FILEMODE_WRITE, EVENTS_BYTES, DEFINITIONS_BYTES,
                           OTF2_SUBSTRATE_POSIX, OTF2_COMPRESSION_NONE);
     if (archive.archive != NULL) {
+        archive.marks = oriel_otf2_marks_new(traces);
         write_archive(&archive);
+        oriel_otf2_marks_free(archive.marks);
         OTF2_Archive_Close(archive.archive);
     }
     OTF2_Error_RegisterCallback(before, NULL);

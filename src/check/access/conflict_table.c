@@ -21,7 +21,9 @@ static enum element_class element_class_of(uint8_t element)
 #define WIDE(name, type, unsigned_type)
 #define REAL(name, type) case ORIEL_KIND_##name: return CLASS_REAL;
 #define COMPLEX(name, type, real) case ORIEL_KIND_##name: return CLASS_COMPLEX;
+#define HALF(name, parts) case ORIEL_KIND_##name: return parts == 1 ? CLASS_REAL : CLASS_COMPLEX;
 #define PAIR(name, type, index_type) case ORIEL_KIND_##name: return CLASS_PAIR;
+#define COMPOSED PAIR
 #define LOGICAL(name, type)
 #define BITS(name, type, like)
 #define LETTERS(name, type, like)

@@ -17,16 +17,19 @@ struct unknown {
     const char *name;
 };
 
-static void persistent_begin(struct oriel_startable *startable)
+static void persistent_begin(struct oriel_startable *startable, const void *address, uint16_t call)
 {
+    (void)address;
+    (void)call;
     oriel_order_unknown_begin(((struct unknown *)startable)->name);
 }
 
-static void persistent_started(struct oriel_startable *startable, bool failed)
+static int persistent_started(struct oriel_startable *startable, int code)
 {
     (void)startable;
-    if (failed)
+    if (code != MPI_SUCCESS)
         oriel_order_unknown_end();
+    return code;
 }
 
 static void persistent_done(void *closure, const MPI_Status *status)

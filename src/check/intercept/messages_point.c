@@ -271,14 +271,17 @@ static void message_posted(struct oriel_message *message, bool failed)
     oriel_local_complete(message->uses.group);
 }
 
-static void startable_begin(struct oriel_startable *startable)
+static void startable_begin(struct oriel_startable *startable, const void *address, uint16_t call)
 {
+    (void)address;
+    (void)call;
     message_begin((struct oriel_message *)startable);
 }
 
-static void startable_started(struct oriel_startable *startable, bool failed)
+static int startable_started(struct oriel_startable *startable, int code)
 {
-    message_posted((struct oriel_message *)startable, failed);
+    message_posted((struct oriel_message *)startable, code != MPI_SUCCESS);
+    return code;
 }
 
 static void startable_drop(struct oriel_startable *startable)

@@ -296,12 +296,12 @@ ORIEL_CHECK_WRAP(Start, (MPI_Request * request))
     int code;
     if (startable == NULL)
         return ORIEL_CHECK_PASS(code, Start, (request));
-    startable->begin(startable);
+    startable->begin(startable, __builtin_return_address(0), ORIEL_CALL_Start);
     ORIEL_CHECK_PASS(code, Start, (request));
-    startable->started(startable, code != MPI_SUCCESS);
+    const int programs = startable->started(startable, code);
     if (code == MPI_SUCCESS)
         oriel_request_activate(*request);
-    return code;
+    return programs;
 }
 
 ORIEL_CHECK_WRAP(Startall, (int count, MPI_Request array_of_requests[]))
@@ -315,17 +315,18 @@ ORIEL_CHECK_WRAP(Startall, (int count, MPI_Request array_of_requests[]))
     for (int i = 0; i < count; i++) {
         startables[i] = oriel_request_restart(array_of_requests[i]);
         if (startables[i] != NULL)
-            startables[i]->begin(startables[i]);
+            startables[i]->begin(startables[i], __builtin_return_address(0), ORIEL_CALL_Startall);
     }
     ORIEL_CHECK_PASS(code, Startall, (count, array_of_requests));
+    int programs = code;
     for (int i = 0; i < count; i++)
         if (startables[i] != NULL) {
-            startables[i]->started(startables[i], code != MPI_SUCCESS);
+            programs = startables[i]->started(startables[i], code);
             if (code == MPI_SUCCESS)
                 oriel_request_activate(array_of_requests[i]);
         }
     free(startables);
-    return code;
+    return programs;
 }
 
 ORIEL_CHECK_WRAP(Request_free, (MPI_Request * request))

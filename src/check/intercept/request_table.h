@@ -34,8 +34,10 @@ void oriel_checked_request_add_own(MPI_Request *request, const struct oriel_requ
 
 /* A persistent request; the first member of its owner's struct. */
 struct oriel_startable {
-    void (*begin)(struct oriel_startable *startable);                /* before MPI_Start */
-    void (*started)(struct oriel_startable *startable, bool failed); /* after it */
+    /* before MPI_Start or MPI_Startall (call, an enum oriel_call), which returns to the address */
+    void (*begin)(struct oriel_startable *startable, const void *address, uint16_t call);
+    /* after it, with its code; returns the program's code */
+    int (*started)(struct oriel_startable *startable, int code);
     const struct oriel_request_kind *kind;           /* of each start; closure: the startable */
     void (*drop)(struct oriel_startable *startable); /* the request is freed */
 };

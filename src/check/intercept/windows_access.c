@@ -24,6 +24,7 @@
 #include "check/order/thread_order.h"
 #include "check/order/word_clocks.h"
 #include "check/remote/history_proxy.h"
+#include "check/window/notified.h"
 #include "check/window/thread_debts.h"
 
 #include <stdlib.h>
@@ -177,7 +178,7 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
     struct oriel_access access = {
         .kind = (uint8_t)operation->kind,
         .op = (uint8_t)operation->applied,
-        .element = (uint8_t)operation->target_type->kind,
+        .element = (uint8_t)(operation->is_wide ? ORIEL_KIND_NONE : operation->target_type->kind),
         .flags = access_flags(operation),
         .origin = oriel_order_rank(),
         .snapshot = ORIEL_SNAPSHOT_LIVE,
@@ -187,6 +188,10 @@ struct oriel_access oriel_access_of(const struct oriel_operation *operation)
     if (operation->request == NULL &&
         (operation->kind == ORIEL_ACCESS_GET || oriel_access_fetches(operation)))
         access.group = oriel_window_local_ticket();
+    if (operation->group != 0) {
+        access.group = operation->group;
+        access.flags |= ORIEL_ACCESS_ALONE;
+    }
     return access;
 }
 
@@ -213,8 +218,8 @@ static void operation_use_buffers(struct oriel_operation *operation)
                           operation->origin_type, is_get, group, operation->moving_bytes,
                           &operation->site);
     if (operation->compare_addr != NULL)
-        oriel_local_items(operation->compare_addr, 1, operation->target_type, false, group,
-                          UINT64_MAX, &operation->site);
+        oriel_local_items(operation->compare_addr, (uint64_t)operation->target_count,
+                          operation->target_type, false, group, UINT64_MAX, &operation->site);
     if (oriel_access_fetches(operation))
         oriel_local_items(operation->result_addr, (uint64_t)operation->result_count,
                           operation->result_type, true, group, operation->moving_bytes,
@@ -248,6 +253,10 @@ void oriel_access_begin(struct oriel_operation *operation)
     operation->accessed = true;
     operation->buffers =
         operation->request != NULL ? oriel_local_group_new() : window->buffers[target];
+    if (operation->notifies) {
+        oriel_window_complete_for_target(window, target);
+        operation->group = oriel_notified_group(operation);
+    }
     oriel_debts_issue_begin(window->debts, target);
     operation_use_buffers(operation);
     bool something = operation->items > 0 && operation->moving_bytes > 0;
@@ -258,6 +267,8 @@ void oriel_access_begin(struct oriel_operation *operation)
         operation_give_word(operation);
     oriel_window_touch(window, target, ORIEL_TOUCHED_TREE);
     oriel_debts_issue_end(window->debts);
+    if (operation->notifies && operation->group == 0)
+        oriel_window_complete_for_target(window, target);
 }
 
 void oriel_access_end(struct oriel_operation *operation, int code)

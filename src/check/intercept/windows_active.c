@@ -69,7 +69,7 @@ bool oriel_window_wait_for_call(const struct oriel_checked *window, bool last,
     uint64_t number = last ? oriel_collective_progress_arrive_last(window->progress, window->rank)
                            : oriel_collective_progress_arrive(window->progress, window->rank,
                                                               ORIEL_CALL_Win_fence);
-    if (!oriel_window_wait_open(window, site))
+    if (!oriel_window_wait_open(window, site, ORIEL_WAIT_FOR_ALL))
         return false;
     oriel_wait_for_call(window->progress, -1, number,
                         last ? ORIEL_CALL_Win_free : ORIEL_CALL_Win_fence, false);
@@ -182,7 +182,7 @@ static void post_take_pending(const struct oriel_checked *window, int32_t target
 static bool wait_for_posts(const struct oriel_checked *window, const int32_t *targets,
                            int32_t count, bool fresh, const struct oriel_site *site)
 {
-    if (!window->ordered || !oriel_window_wait_open(window, site))
+    if (!window->ordered || !oriel_window_wait_open(window, site, ORIEL_WAIT_FOR_ALL))
         return false;
     for (int32_t i = 0; i < count; i++)
         if (fresh || window->untaken[targets[i]])
@@ -194,7 +194,7 @@ static bool wait_for_posts(const struct oriel_checked *window, const int32_t *ta
 /* For the origins of this process's post. */
 static bool wait_for_completes(const struct oriel_checked *window, const struct oriel_site *site)
 {
-    if (!window->ordered || !oriel_window_wait_open(window, site))
+    if (!window->ordered || !oriel_window_wait_open(window, site, ORIEL_WAIT_FOR_ALL))
         return false;
     for (int32_t i = 0; i < window->epochs.posted_count; i++) {
         int32_t origin = window->epochs.posted[i];

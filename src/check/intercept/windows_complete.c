@@ -1,6 +1,7 @@
 /* Completion of the operations that this process has issued on a window: their accesses in the
  * targets' histories, their buffers, and the words that fetching accumulates may have read late. */
 #include "check/remote/history_proxy.h"
+#include "check/window/notified.h"
 #include "check/window/thread_debts.h"
 #include "check/window/window_steps.h"
 
@@ -32,6 +33,8 @@ static __attribute__((noinline)) void complete_everywhere(struct oriel_checked *
     if (history != 0)
         oriel_part_complete(history, oriel_order_rank(), oriel_window_local_ticket(),
                             oriel_order_now());
+    if (window->notified != NULL)
+        oriel_notified_complete(window, target);
 }
 
 static void complete_touched(struct oriel_checked *window, int32_t target)

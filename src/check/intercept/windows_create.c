@@ -5,6 +5,7 @@
 #include "check/intercept/messages_waits.h"
 #include "check/remote/history_proxy.h"
 #include "check/remote/remote_waits.h"
+#include "check/window/notified.h"
 #include "check/window/window_steps.h"
 #include "check/window/thread_debts.h"
 
@@ -166,6 +167,7 @@ static void creation_begin(struct creation *creation, enum oriel_check_flavour f
                                        .flavour = flavour,
                                        .part = creation->part,
                                        .locks = creation->locks,
+                                       .notifications = oriel_notified_counters(info),
                                        .site = creation->site};
     creation->members = calloc((size_t)(unsigned)creation->n, sizeof own);
     const struct oriel_watch watch = {.check = members_watch, .context = &comm};

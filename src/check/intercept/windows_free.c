@@ -5,6 +5,7 @@
 #include "check/order/word_clocks.h"
 #include "check/remote/history_proxy.h"
 #include "check/remote/remote_waits.h"
+#include "check/window/notified.h"
 #include "check/window/window_steps.h"
 
 #include "base/wait.h"
@@ -241,6 +242,7 @@ static int free_window(struct oriel_checked *window, MPI_Win *win, const struct 
     int code = oriel_host()->Win_free(win);
     common_leave(window);
     nodes_leave(window);
+    oriel_notified_close(window);
     oriel_checked_free(window);
     return code;
 }

@@ -1,8 +1,7 @@
 /* Put, get and the accumulates, with requests and without, of either width of counts (MPI-4.1,
  * 13.3). An operation with wrong arguments or in a wrong epoch is reported and passed on without a
  * fatal error handler. A correct one is an access. */
-#include "check/window/operation.h"
-
+#include "check/intercept/operation_fields.h"
 #include "check/intercept/pending_slot.h"
 
 #include "oriel/mpi_rma.h"
@@ -20,8 +19,9 @@ static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *ope
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     struct oriel_checked *window = operation->window;
     oriel_window_enter(window);
-    enum oriel_verdict verdict = oriel_epochs_operation(&window->epochs, operation->target_rank,
-                                                        operation->request != NULL, &finding);
+    enum oriel_verdict verdict =
+        oriel_epochs_operation(&window->epochs, operation->target_rank,
+                               operation->request != NULL && !operation->persists, &finding);
     const struct oriel_site *opening =
         oriel_epochs_opening(&window->epochs, operation->target_rank);
     operation->site.epoch = opening == NULL ? 0 : opening->epoch;
@@ -58,9 +58,7 @@ static bool arguments_are_right(struct oriel_operation *operation)
     return true;
 }
 
-/* Before the call: reports everything that is wrong with it; records the access of a correct one.
- * Returns the target to pass on: MPI_PROC_NULL to withhold the call. */
-static __attribute__((noinline)) int operation_check(struct oriel_operation *operation)
+__attribute__((noinline)) int oriel_operation_check(struct oriel_operation *operation)
 {
     operation->window = operation_window(operation);
     if (operation->window == NULL)
@@ -85,8 +83,7 @@ static void epoch_note_operation(struct oriel_operation *operation)
     oriel_window_leave(window);
 }
 
-/* After the call, with its code; returns the program's code. */
-static __attribute__((noinline)) int operation_finish(struct oriel_operation *operation, int code)
+__attribute__((noinline)) int oriel_operation_finish(struct oriel_operation *operation, int code)
 {
     if (operation->window == NULL)
         return code;
@@ -102,29 +99,6 @@ static __attribute__((noinline)) int operation_finish(struct oriel_operation *op
         *operation->request = MPI_REQUEST_NULL;
     return oriel_quiet_end(&operation->quiet, code);
 }
-
-#define ORIGIN(qualifier, Count)                                                                   \
-    qualifier void *origin_addr, Count origin_count, MPI_Datatype origin_datatype
-#define RESULT(Count) void *result_addr, Count result_count, MPI_Datatype result_datatype
-#define TARGET(Count)                                                                              \
-    int target_rank, MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype
-#define ORIGIN_ARGUMENTS origin_addr, origin_count, origin_datatype
-#define RESULT_ARGUMENTS result_addr, result_count, result_datatype
-#define TARGET_ARGUMENTS target_rank, target_disp, target_count, target_datatype
-
-#define ORIGIN_FIELDS                                                                              \
-    .origin_addr = origin_addr, .origin_count = origin_count, .origin_datatype = origin_datatype
-#define RESULT_FIELDS                                                                              \
-    .result_addr = result_addr, .result_count = result_count, .result_datatype = result_datatype
-#define TARGET_FIELDS                                                                              \
-    .target_rank = target_rank, .target_disp = target_disp, .target_count = target_count,          \
-    .target_datatype = target_datatype
-
-#define GIVEN(name, access_kind, ...)                                                              \
-    {                                                                                              \
-        .kind = access_kind, .call = ORIEL_CALL_##name, .address = ORIEL_CALLER, .win = win,       \
-        __VA_ARGS__                                                                                \
-    }
 
 /* One exported function: parameters and arguments as in functions.def, and the fields of the
  * operation. The fast path uses the parameters themselves and does not build the operation. */
@@ -144,8 +118,8 @@ static __attribute__((noinline)) int operation_finish(struct oriel_operation *op
             oriel_pending_slot_let_go();                                                           \
             oriel_check_change();                                                                  \
             struct oriel_operation operation = GIVEN(name, access_kind, __VA_ARGS__);              \
-            target_rank = operation_check(&operation);                                             \
-            code = operation_finish(&operation, oriel_host()->name arguments);                     \
+            target_rank = oriel_operation_check(&operation);                                       \
+            code = oriel_operation_finish(&operation, oriel_host()->name arguments);               \
         }                                                                                          \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
@@ -175,7 +149,6 @@ OPERATION(Rget, ORIEL_ACCESS_GET, REQUEST_PARAMETERS(, int), REQUEST_ARGUMENTS, 
 OPERATION(Rget_c, ORIEL_ACCESS_GET, REQUEST_PARAMETERS(, MPI_Count), REQUEST_ARGUMENTS,
           ORIGIN_FIELDS, TARGET_FIELDS, .request = request)
 
-#define UPDATE_FIELDS            .op = op, .accumulates = true
 #define UPDATE_PARAMETERS(Count) (ORIGIN(const, Count), TARGET(Count), MPI_Op op, MPI_Win win)
 #define UPDATE_ARGUMENTS         (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win)
 OPERATION(Accumulate, ORIEL_ACCESS_ACCUMULATE, UPDATE_PARAMETERS(int), UPDATE_ARGUMENTS,
@@ -209,12 +182,6 @@ OPERATION(Rget_accumulate_c, ORIEL_ACCESS_ACCUMULATE, RFETCH_PARAMETERS(MPI_Coun
           RFETCH_ARGUMENTS, ORIGIN_FIELDS, RESULT_FIELDS, TARGET_FIELDS, UPDATE_FIELDS,
           .request = request)
 
-/* One element at the origin, in the result and at the target. */
-#define ELEMENT_FIELDS                                                                             \
-    .origin_addr = origin_addr, .origin_count = 1, .origin_datatype = datatype,                    \
-    .result_addr = result_addr, .result_count = 1, .result_datatype = datatype,                    \
-    .target_rank = target_rank, .target_disp = target_disp, .target_count = 1,                     \
-    .target_datatype = datatype
 OPERATION(Fetch_and_op, ORIEL_ACCESS_ACCUMULATE,
           (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
            MPI_Aint target_disp, MPI_Op op, MPI_Win win),
@@ -224,4 +191,4 @@ OPERATION(Compare_and_swap, ORIEL_ACCESS_ACCUMULATE,
           (const void *origin_addr, const void *compare_addr, void *result_addr,
            MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win),
           (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win),
-          ELEMENT_FIELDS, .compare_addr = compare_addr, .accumulates = true, .swaps = true)
+          ELEMENT_FIELDS, SWAP_FIELDS)

@@ -93,7 +93,7 @@ static void lock_hold_record(const struct oriel_checked *window, int32_t target,
 static bool wait_for_lock(const struct oriel_checked *window, int32_t target, bool exclusive,
                           const struct oriel_site *site)
 {
-    if (window->progress == NULL || !oriel_window_wait_open(window, site))
+    if (window->progress == NULL || !oriel_window_wait_open(window, site, ORIEL_WAIT_FOR_ALL))
         return false;
     oriel_wait_for_lock(window->progress, target, exclusive);
     oriel_wait_begin();

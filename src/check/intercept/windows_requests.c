@@ -30,10 +30,8 @@ static void request_unlink_locked(struct oriel_window_request *asked)
     asked->window = NULL;
 }
 
-static void operation_request_done(void *closure, const MPI_Status *status)
+void oriel_window_request_end(struct oriel_window_request *asked)
 {
-    struct oriel_window_request *asked = closure;
-    (void)status;
     pthread_mutex_lock(&mutex);
     struct oriel_checked *window = asked->window;
     bool left = window != NULL;
@@ -53,10 +51,20 @@ static void operation_request_done(void *closure, const MPI_Status *status)
 }
 
 /* A flush may have come first. */
+void oriel_window_request_release(const struct oriel_window_request *asked)
+{
+    oriel_local_complete(asked->buffers);
+}
+
+static void operation_request_done(void *closure, const MPI_Status *status)
+{
+    (void)status;
+    oriel_window_request_end(closure);
+}
+
 static void operation_buffers_release(void *closure)
 {
-    const struct oriel_window_request *asked = closure;
-    oriel_local_complete(asked->buffers);
+    oriel_window_request_release(closure);
 }
 
 static const struct oriel_request_kind kind = {operation_request_done, operation_buffers_release};
@@ -87,7 +95,10 @@ void oriel_window_requested(struct oriel_operation *operation, int code)
         asked->next->link = &asked->next;
     window->asked = asked;
     pthread_mutex_unlock(&mutex);
-    oriel_checked_request_add_own(operation->request, &kind, asked);
+    if (operation->persists)
+        operation->asked = asked;
+    else
+        oriel_checked_request_add_own(operation->request, &kind, asked);
 }
 
 void oriel_window_requests_flushed(struct oriel_checked *window, int32_t target)

@@ -420,6 +420,12 @@ oriel_tick oriel_order_now(void)
     return atomic_load_explicit(mine->number, memory_order_relaxed);
 }
 
+oriel_tick oriel_order_known(int world_rank)
+{
+    const struct oriel_order_own *mine = oriel_order_mine();
+    return mine->row == NULL ? ORIEL_TICK_PENDING : oriel_rank_tick(mine->row, world_rank);
+}
+
 void oriel_order_clock(oriel_tick *out)
 {
     pthread_mutex_lock(&own.mutex);

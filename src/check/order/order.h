@@ -24,8 +24,10 @@ enum oriel_order_kind {
     ORIEL_ORDER_WORD,       /* window's id; target; offset in bytes: ordering accumulates */
     ORIEL_ORDER_SYNC,       /* window's id; 0; 0: MPI_Win_sync */
     ORIEL_ORDER_UNKNOWN,    /* 0; 0; 0: calls that are not modelled */
-    ORIEL_ORDER_COUNT,      /* window's id; which counter; 0: oriel_order_count */
-    ORIEL_ORDER_CLOCKS,     /* 0; 0; 0: table of the processes' clocks (rank_clocks.h) */
+    /* window's id; origin << 32 | target; counter << 32 | turn (notified.c) */
+    ORIEL_ORDER_NOTIFICATION,
+    ORIEL_ORDER_COUNT,  /* window's id; which counter; 0: oriel_order_count */
+    ORIEL_ORDER_CLOCKS, /* 0; 0; 0: table of the processes' clocks (rank_clocks.h) */
 };
 enum { ORIEL_ORDER_HOME_SHIFT = 32 };
 
@@ -160,6 +162,9 @@ const oriel_tick *oriel_order_snapshot_clock(oriel_shm_offset snapshot);
 
 /* Returns the own number now, for completions. */
 oriel_tick oriel_order_now(void);
+
+/* Returns the rank's number in the own clock, where the order of threads is not tracked. */
+oriel_tick oriel_order_known(int world_rank);
 
 /* Copies the own clock, for tests. out: world_size numbers. */
 void oriel_order_clock(oriel_tick *out);

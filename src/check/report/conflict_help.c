@@ -176,6 +176,32 @@ static void help_two_origins(const struct oriel_conflict *conflict,
                    target, conflict->later.origin, instead);
 }
 
+static bool is_notified(const struct oriel_access *access)
+{
+    return access->site.call == ORIEL_CALL_Put_notify ||
+           access->site.call == ORIEL_CALL_Get_notify ||
+           access->site.call == ORIEL_CALL_Accumulate_notify;
+}
+
+/* A notified operation, and an access that did not come after its notification was taken. */
+static void help_notified(const struct oriel_conflict *conflict, int32_t target,
+                          char out[ORIEL_RECORD_LONG])
+{
+    const bool is_earlier = is_notified(&conflict->earlier);
+    const struct oriel_access *access = is_earlier ? &conflict->later : &conflict->earlier;
+    const char *at_access = is_earlier ? "@here" : "@other";
+    const char *at_notified = is_earlier ? "@other" : "@here";
+    if (oriel_access_is_local(access))
+        help_write(out,
+                   "take the notification of %s with MPIX_Win_notify_wait on rank %d before %s",
+                   at_notified, access->origin, at_access);
+    else
+        help_write(out,
+                   "take the notification of %s with MPIX_Win_notify_wait on rank %d, and let %s "
+                   "come after that call",
+                   at_notified, target, at_access);
+}
+
 void oriel_conflict_help(const struct oriel_conflict *conflict, const struct oriel_finding *finding,
                          bool is_early, char out[ORIEL_RECORD_LONG])
 {
@@ -184,6 +210,8 @@ void oriel_conflict_help(const struct oriel_conflict *conflict, const struct ori
     bool is_local = oriel_access_is_local(earlier) != oriel_access_is_local(later);
     if (earlier->origin == later->origin && !is_local)
         help_same_origin(epoch_kind(&finding->opening), finding->target, out);
+    else if (is_notified(earlier) != is_notified(later) && earlier->origin != later->origin)
+        help_notified(conflict, finding->target, out);
     else if (is_early)
         help_complete_first(earlier, epoch_kind(&finding->other_opening), finding->target, out);
     else if (is_local)

@@ -182,10 +182,26 @@ static uint64_t elements_of(MPI_Count count, const struct oriel_type *type)
     return count > 0 ? type->elements : 0;
 }
 
+/* Struct datatypes that Oriel takes as pairs (datatype/struct_types.h). */
+static void sides_take_pairs(struct oriel_operation *operation)
+{
+    const bool on_pairs = operation->op == MPI_MINLOC || operation->op == MPI_MAXLOC ||
+                          operation->op == MPI_REPLACE || operation->op == MPI_NO_OP;
+    const struct oriel_type *pair = operation->target_type->as_pair;
+    const struct oriel_type *origin = operation->origin_type;
+    if (oriel_likely(pair == NULL) || operation->swaps || !on_pairs ||
+        (origin != NULL && (origin->as_pair == NULL || origin->as_pair->kind != pair->kind)))
+        return;
+    operation->target_type = pair;
+    if (origin != NULL)
+        operation->origin_type = origin->as_pair;
+}
+
 /* Checks that, if any element moves, both sides have one predefined datatype and the operator is
  * defined on it. */
 static bool accumulate_is_right(struct oriel_operation *operation)
 {
+    sides_take_pairs(operation);
     const struct oriel_type *target = operation->target_type;
     const struct oriel_type *origin = operation->origin_type;
     if (!operation->swaps) {
@@ -216,6 +232,9 @@ static bool result_is_right(struct oriel_operation *operation, uint64_t at_targe
         !size_fits(operation, "target", at_target, "result",
                    product_or_max(operation->result_count, operation->result_type->size_bytes)))
         return false;
+    if (operation->result_type->as_pair != NULL &&
+        operation->result_type->as_pair->kind == target->kind)
+        operation->result_type = operation->result_type->as_pair;
     if (oriel_likely(operation->result_type->kind == target->kind))
         return true;
     const struct oriel_type *origin = operation->origin_type;

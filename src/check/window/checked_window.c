@@ -73,11 +73,12 @@ static void window_name(const struct oriel_checked *window, char name[MPI_MAX_OB
         name[0] = '\0';
 }
 
-bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site)
+bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site,
+                            enum oriel_wait_mode mode)
 {
     char name[MPI_MAX_OBJECT_NAME];
     window_name(window, name);
-    return oriel_wait_open(site, name, ORIEL_WAIT_FOR_ALL);
+    return oriel_wait_open(site, name, mode);
 }
 
 void oriel_window_report(const struct oriel_checked *window, struct oriel_finding *finding,

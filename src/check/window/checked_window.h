@@ -43,7 +43,8 @@ struct oriel_checked_member {
     /* in a window over several nodes: the history of this member's memory (history_proxy.h); 0:
      * none */
     uint64_t part;
-    uint64_t locks; /* likewise, of the first member: the history of the held locks */
+    uint64_t locks;         /* likewise, of the first member: the history of the held locks */
+    uint64_t notifications; /* number of its counters of notifications */
     struct oriel_site site;
 };
 
@@ -85,6 +86,7 @@ struct oriel_late_word {
 };
 
 struct oriel_attached_list;
+struct oriel_notified;
 struct oriel_window_request;
 struct oriel_text_format;
 
@@ -131,7 +133,8 @@ struct oriel_checked {
     struct oriel_attached_list *attached;
     struct oriel_window_request *asked; /* unfinished operations with requests */
     struct oriel_thread_debts *debts;
-    uint8_t *touched; /* for each member: enum oriel_touched of this process */
+    struct oriel_notified *notified; /* notifications given and taken; NULL: none */
+    uint8_t *touched;                /* for each member: enum oriel_touched of this process */
     bool touched_any;
     uint32_t touched_histories; /* members whose history has outstanding accesses of this process */
     oriel_local_group *buffers; /* of operations without a request, for each member */
@@ -197,7 +200,8 @@ void oriel_window_report(const struct oriel_checked *window, struct oriel_findin
                          const struct oriel_site *here);
 
 /* Opens the record of a wait for other members (oriel_wait_open), with the window's name. */
-bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site);
+bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site,
+                            enum oriel_wait_mode mode);
 
 /* Fills in the bytes, and the elements that they are at that target. */
 void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding,

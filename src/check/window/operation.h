@@ -25,7 +25,11 @@ struct oriel_operation {
     MPI_Op op;
     bool accumulates; /* op is used, or it is compare_and_swap */
     bool swaps;
+    bool is_wide; /* a swap of bytes that are atomic with all accumulates on parts of them */
     MPI_Request *request; /* NULL: none */
+    bool notifies;        /* the target, by the counter of that number */
+    int number;
+    bool persists; /* request is a persistent one, which every epoch allows to start */
 
     struct oriel_checked *window; /* NULL: unknown window */
     struct oriel_site site;
@@ -38,13 +42,24 @@ struct oriel_operation {
     uint64_t items; /* of the target's datatype; 0 where they have no bytes */
     /* bytes that are accessed on each side, which may have room for more */
     uint64_t moving_bytes;
-    uint64_t ticket;           /* of an operation with a request */
-    oriel_local_group buffers; /* likewise */
-    bool accessed;             /* it is in the history */
-    bool allowed;              /* arguments and epoch are right */
+    uint64_t ticket;                    /* of an operation with a request */
+    oriel_local_group buffers;          /* likewise */
+    struct oriel_window_request *asked; /* of a persistent request; NULL: it has ended */
+    uint64_t group;                     /* of a notified operation (oriel_notified_group) */
+    bool accessed;                      /* it is in the history */
+    bool allowed;                       /* arguments and epoch are right */
     /* wrong, and not passed on: it would be refused at completion only, which would end the job */
     bool withheld;
 };
+
+/* --- windows_operate.c --- */
+
+/* Before the call: reports everything that is wrong with it; records the access of a correct one.
+ * Returns the target to pass on: MPI_PROC_NULL to withhold the call. */
+int oriel_operation_check(struct oriel_operation *operation);
+
+/* After the call, with its code; returns the program's code. */
+int oriel_operation_finish(struct oriel_operation *operation, int code);
 
 /* --- windows_access.c: order and history of a correct operation --- */
 
@@ -73,7 +88,10 @@ static inline bool oriel_window_has_bulk(const struct oriel_checked *window)
 
 /* --- windows_requests.c --- */
 
-/* If the call's code is MPI_SUCCESS, the operation has a request from now on. */
+/* If the call's code is MPI_SUCCESS, the operation has a request from now on. Of a persistent one
+ * the end must be reported by the caller: operation->asked. */
 void oriel_window_requested(struct oriel_operation *operation, int code);
+void oriel_window_request_end(struct oriel_window_request *asked);
+void oriel_window_request_release(const struct oriel_window_request *asked);
 
 #endif

@@ -320,6 +320,7 @@ static void open_page(void)
     read_world(own);
     snprintf(own->program, sizeof own->program, "%s", program_invocation_short_name);
     snprintf(own->host, sizeof own->host, "%s", oriel_host_name());
+    oriel_host_version(own->host_version, sizeof own->host_version);
     atomic_store_explicit(&own->magic, ORIEL_STATE_MAGIC, memory_order_release);
     /* The first unwinding loads a library, which no wait should do. */
     (void)oriel_code_address_caller(&first);

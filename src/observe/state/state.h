@@ -7,12 +7,13 @@
 #define ORIEL_OBSERVE_STATE_STATE_H
 
 #include "base/code_address.h"
+#include "base/host_version.h"
 #include "base/wait.h"
 
 #include <stdint.h>
 
 enum {
-    ORIEL_STATE_VERSION = 2,
+    ORIEL_STATE_VERSION = 3,
     ORIEL_STATE_PROGRAM = 64,
     ORIEL_STATE_NAME = 64,
     ORIEL_STATE_RANKS = 8192
@@ -28,7 +29,8 @@ struct oriel_state {
     /* the same for all processes of a job on this node (job.c) */
     uint64_t job;
     char program[ORIEL_STATE_PROGRAM];
-    char host[16]; /* "mpich", "openmpi" */
+    char host[16];                         /* "mpich", "openmpi" */
+    char host_version[ORIEL_HOST_VERSION]; /* "MPICH 5.0.2" */
     /* during a wait; changed is odd while these fields are written */
     _Atomic uint32_t changed;
     _Atomic uint32_t waiting; /* enum oriel_waiting */

@@ -9,6 +9,7 @@
 #ifndef ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 #define ORIEL_OBSERVE_STATS_MERGED_RECORDS_H
 
+#include "base/host_version.h"
 #include "observe/stats/process_record.h"
 #include "observe/stats/record.h"
 #include "observe/stats/site_places.h"
@@ -24,11 +25,11 @@ struct oriel_statistics_head {
     char program[4096];
     char version[32];
     char host[16];
-    char host_version[128]; /* "MPICH 5.0.2" */
-    int32_t ranks;          /* of MPI_COMM_WORLD */
-    uint32_t parts;         /* that follow */
-    uint64_t ran_ns;        /* from rank 0's MPI_Init to its MPI_Finalize */
-    int32_t width;          /* columns of the table's sentences */
+    char host_version[ORIEL_HOST_VERSION]; /* "MPICH 5.0.2" */
+    int32_t ranks;                         /* of MPI_COMM_WORLD */
+    uint32_t parts;                        /* that follow */
+    uint64_t ran_ns;                       /* from rank 0's MPI_Init to its MPI_Finalize */
+    int32_t width;                         /* columns of the table's sentences */
     int32_t reserved;
 };
 

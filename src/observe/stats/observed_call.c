@@ -30,11 +30,7 @@ bool oriel_observed_is_traced(const struct oriel_observed *observed,
         return false;
     if (site->kind >= ORIEL_TRACE_CALL || oriel_traced_sample == 1)
         return true;
-    uint32_t next = atomic_load_explicit(&site->next_traced, memory_order_relaxed);
-    if ((int32_t)((uint32_t)number - next) < 0)
-        return false;
-    oriel_traced_site_advance(site, number);
-    return true;
+    return oriel_traced_site_advance(site, number);
 }
 
 static void count_times(const struct oriel_observed_call *call, uint64_t time_ns,
@@ -49,32 +45,14 @@ static void count_times(const struct oriel_observed_call *call, uint64_t time_ns
     oriel_count_most(&call->site->longest_ns, waiting_ns);
 }
 
-/* Of a call that may return at once. */
-static bool was_interrupted(uint64_t working_ns, uint64_t bytes)
-{
-    return working_ns >= ORIEL_CALL_AT_ONCE_NS + bytes;
-}
-
-/* How many calls the working time of one stands for. */
-static uint64_t calls_represented(const struct oriel_observed_call *call, bool is_sampled,
-                                  uint64_t working_ns, uint64_t bytes)
+/* The number of calls for which the working time of one counts. */
+static uint64_t calls_represented(const struct oriel_observed_call *call, bool is_sampled)
 {
     bool is_sampled_trace = oriel_traced_sample > 1 && call->site->kind < ORIEL_TRACE_CALL;
     if (!is_sampled || call->site->count < ORIEL_CALL_SAMPLE ||
         ((call->timed & ORIEL_TIMED_TRACED) != 0 && !is_sampled_trace))
         return 1;
-    if ((call->timed & ORIEL_TIMED_DUE) == 0)
-        return 0;
-    return was_interrupted(working_ns, bytes) ? 1 : ORIEL_CALL_SAMPLE;
-}
-
-static void trace_times(const struct oriel_observed_call *call, bool is_sampled, int32_t target,
-                        uint8_t path, uint64_t bytes, uint64_t working_ns, uint64_t waiting_ns)
-{
-    bool is_alone = is_sampled && was_interrupted(working_ns, bytes) && oriel_traced_sample > 1 &&
-                    call->site->kind < ORIEL_TRACE_CALL;
-    oriel_traced_add(call, working_ns + waiting_ns, target,
-                     is_alone ? path | ORIEL_TRACE_ALONE : path, bytes);
+    return (call->timed & ORIEL_TIMED_DUE) != 0 ? ORIEL_CALL_SAMPLE : 0;
 }
 
 void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_sampled,
@@ -84,11 +62,10 @@ void oriel_observed_call_times(const struct oriel_observed_call *call, bool is_s
     uint64_t took_ns = call->timed != 0 ? oriel_now_ns() - call->begin_ns : waiting_ns;
     uint64_t spent_ns = waiting_ns + atomic_load_explicit(&clock_ns, memory_order_relaxed);
     uint64_t working_ns = took_ns > spent_ns ? took_ns - spent_ns : 0;
-    count_times(call,
-                working_ns * calls_represented(call, is_sampled, working_ns, bytes) + waiting_ns,
-                waiting_ns);
+    uint64_t calls = calls_represented(call, is_sampled);
+    count_times(call, oriel_sampled_ns(working_ns, bytes, calls) + waiting_ns, waiting_ns);
     if ((call->timed & ORIEL_TIMED_TRACED) != 0)
-        trace_times(call, is_sampled, target, path, bytes, working_ns, waiting_ns);
+        oriel_traced_add(call, working_ns + waiting_ns, target, path, bytes);
 }
 
 bool oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t time_ns)

@@ -2,21 +2,19 @@
  *
  * Reading the clock takes longer than a flush. So calls that may return at once (operations; flush,
  * sync, lock, unlock, test on fast windows) are sampled. After the first ORIEL_CALL_SAMPLE from a
- * call site, one in ORIEL_CALL_SAMPLE is timed, and its time counts for all of them. Their waiting
- * time is known for each (wait_observer.c) and counts in full. The clock's own time is subtracted.
- * A call of ORIEL_CALL_AT_ONCE_NS or more, and a nanosecond for each byte, was interrupted, and
- * counts once, which a trace of samples says (ORIEL_TRACE_ALONE). Traced calls are always timed. If
- * all operations of a site are traced, each counts for itself; if they are sampled, their times do
- * not count, except for those timed anyway. Private to observe/. */
+ * call site, one in ORIEL_CALL_SAMPLE is timed, and its time counts for all of them
+ * (sampled_time.h). Their waiting time is known for each (wait_observer.c) and counts in full. The
+ * clock's own time is subtracted. Traced calls are always timed. If all operations of a site are
+ * traced, each counts for itself; if they are sampled, their times do not count, except for those
+ * timed anyway. Private to observe/. */
 #ifndef ORIEL_OBSERVE_STATS_OBSERVED_CALL_H
 #define ORIEL_OBSERVE_STATS_OBSERVED_CALL_H
 
 #include "observe/stats/observed_window.h"
 #include "observe/stats/program_region.h"
+#include "observe/stats/sampled_time.h"
 
 #include "base/wait.h"
-
-enum { ORIEL_CALL_SAMPLE = 64, ORIEL_CALL_AT_ONCE_NS = 10000 };
 
 /* Why a call is timed. */
 enum oriel_timed { ORIEL_TIMED_DUE = 1 /* also without a trace */, ORIEL_TIMED_TRACED = 2 };
@@ -64,7 +62,7 @@ static inline struct oriel_observed_call oriel_observed_call_begin(struct oriel_
     oriel_current_call.site = call.site;
     oriel_current_call.target = target;
     uint64_t before = atomic_load_explicit(&call.site->count, memory_order_relaxed);
-    call.timed = !is_sampled || before < ORIEL_CALL_SAMPLE || before % ORIEL_CALL_SAMPLE == 0
+    call.timed = !is_sampled || before < ORIEL_CALL_SAMPLE || oriel_call_is_drawn(before)
                      ? ORIEL_TIMED_DUE
                      : 0;
     if (oriel_unlikely(oriel_tracing) && oriel_observed_is_traced(observed, call.site, before))

@@ -3,7 +3,7 @@
 #include "observe/stats/observed_call.h"
 
 #include "datatype/datatype.h"
-#include "host/host.h"
+#include "host/persistent.h"
 #include "internode/origin/origin_sync.h"
 #include "rma/path_select.h"
 #include "transport/polled/polled.h"
@@ -61,14 +61,11 @@ path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, u
     return window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;
 }
 
-static inline void operation_end(const struct oriel_observed_call *call, int code, int target,
-                                 MPI_Aint disp, MPI_Count count, MPI_Datatype datatype)
+/* Of a successful operation. */
+static inline void operation_count(const struct oriel_observed_call *call, int target,
+                                   MPI_Aint disp, uint64_t bytes)
 {
     struct oriel_observed *observed = call->observed;
-    oriel_current_call.observed = NULL;
-    if (oriel_unlikely(code != MPI_SUCCESS) || oriel_unlikely((uint32_t)target >= observed->n))
-        return;
-    uint64_t bytes = operation_bytes(observed, count, datatype);
     uint8_t path = observed->paths[target];
     if (oriel_unlikely(path == ORIEL_PATH_BY_PLACE))
         path = path_by_place(observed->window, target, disp, bytes);
@@ -84,7 +81,15 @@ static inline void operation_end(const struct oriel_observed_call *call, int cod
     oriel_observed_call_end(call, true, target, path, bytes);
 }
 
-#define ENTRY(name, kind, parameters, arguments, count, datatype)                                  \
+static inline void operation_end(const struct oriel_observed_call *call, int code, int target,
+                                 MPI_Aint disp, MPI_Count count, MPI_Datatype datatype)
+{
+    oriel_current_call.observed = NULL;
+    if (oriel_likely(code == MPI_SUCCESS) && oriel_likely((uint32_t)target < call->observed->n))
+        operation_count(call, target, disp, operation_bytes(call->observed, count, datatype));
+}
+
+#define ENTRY_AT(name, kind, parameters, arguments, disp, count, datatype)                         \
     static int observe_##name parameters                                                           \
     {                                                                                              \
         struct oriel_observed *observed = oriel_observed_find(win);                                \
@@ -95,9 +100,11 @@ static inline void operation_end(const struct oriel_observed_call *call, int cod
             oriel_observed_call_begin(observed, ORIEL_TRACE_OPERATION + ORIEL_COUNTS_##kind,       \
                                       __builtin_return_address(0), target_rank, true);             \
         int code = oriel_observe_before.name arguments;                                            \
-        operation_end(&call, code, target_rank, target_disp, count, datatype);                     \
+        operation_end(&call, code, target_rank, disp, count, datatype);                            \
         return code;                                                                               \
     }
+#define ENTRY(name, kind, parameters, arguments, count, datatype)                                  \
+    ENTRY_AT(name, kind, parameters, arguments, target_disp, count, datatype)
 
 #define ORIGIN(qualifier, Count)                                                                   \
     qualifier void *origin_addr, Count origin_count, MPI_Datatype origin_datatype
@@ -126,6 +133,10 @@ static inline void operation_end(const struct oriel_observed_call *call, int cod
     (ORIGIN(const, Count), RESULT(Count), TARGET(Count), MPI_Op op, MPI_Win win,                   \
      MPI_Request * request)
 
+#define NOTIFY(qualifier) (ORIGIN(qualifier, MPI_Count), TARGET(MPI_Count), int number, MPI_Win win)
+#define ACCUMULATE_NOTIFY                                                                          \
+    (ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Op op, int number, MPI_Win win)
+
 BOTH(Put, put, PUT, (FROM, AT, win))
 BOTH(Get, get, GET, (FROM, AT, win))
 BOTH(Accumulate, accumulate, ACCUMULATE, (FROM, AT, op, win))
@@ -143,6 +154,80 @@ ENTRY(Compare_and_swap, compare_and_swap,
        int target_rank, MPI_Aint target_disp, MPI_Win win),
       (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win), 1,
       datatype)
+ENTRY(Rfetch_and_op, fetch_and_op,
+      (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+       MPI_Aint target_disp, MPI_Op op, MPI_Win win, MPI_Request *request),
+      (origin_addr, result_addr, datatype, target_rank, target_disp, op, win, request), 1, datatype)
+ENTRY(Rcompare_and_swap, compare_and_swap,
+      (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype,
+       int target_rank, MPI_Aint target_disp, MPI_Win win, MPI_Request *request),
+      (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, request), 1,
+      datatype)
+/* One operation, on the path of its first element. */
+ENTRY_AT(Fetch_and_op_list, fetch_and_op,
+         (const void *origin_addr, void *result_addr, MPI_Count count, MPI_Datatype datatype,
+          int target_rank, const MPI_Aint target_disps[], MPI_Op op, MPI_Win win),
+         (origin_addr, result_addr, count, datatype, target_rank, target_disps, op, win),
+         count > 0 && target_disps != NULL ? target_disps[0] : 0, count, datatype)
+ENTRY(Compare_and_swap_128, compare_and_swap,
+      (const void *origin_addr, const void *compare_addr, void *result_addr, int target_rank,
+       MPI_Aint target_disp, MPI_Win win),
+      (origin_addr, compare_addr, result_addr, target_rank, target_disp, win), 16, MPI_BYTE)
+ENTRY(Put_notify, put, NOTIFY(const), (FROM, AT, number, win), target_count, target_datatype)
+ENTRY(Get_notify, get, NOTIFY(), (FROM, AT, number, win), target_count, target_datatype)
+ENTRY(Accumulate_notify, accumulate, ACCUMULATE_NOTIFY, (FROM, AT, op, number, win), target_count,
+      target_datatype)
+
+/* --- persistent requests --- */
+
+/* Each start is an operation, at the line of the start. address: to which that returns. */
+static int observe_started(const struct oriel_persistent *persistent, MPI_Request *request,
+                           const void *address)
+{
+    static const uint8_t kinds[] = {
+        [ORIEL_PERSISTENT_PUT] = ORIEL_COUNTS_put,
+        [ORIEL_PERSISTENT_GET] = ORIEL_COUNTS_get,
+        [ORIEL_PERSISTENT_ACCUMULATE] = ORIEL_COUNTS_accumulate,
+        [ORIEL_PERSISTENT_GET_ACCUMULATE] = ORIEL_COUNTS_get_accumulate,
+        [ORIEL_PERSISTENT_FETCH_AND_OP] = ORIEL_COUNTS_fetch_and_op,
+    };
+    struct oriel_observed *observed =
+        persistent == NULL || persistent->counted == ORIEL_PERSISTENT_NOTHING
+            ? NULL
+            : oriel_observed_find(persistent->win);
+    if (observed == NULL)
+        return oriel_observe_before.Start(request);
+    const int target = persistent->target_rank;
+    oriel_polled_served = false;
+    struct oriel_observed_call call = oriel_observed_call_begin(
+        observed, ORIEL_TRACE_OPERATION + kinds[persistent->counted], address, target, true);
+    const int code = oriel_observe_before.Start(request);
+    oriel_current_call.observed = NULL;
+    if (code == MPI_SUCCESS)
+        operation_count(&call, target, persistent->target_disp, persistent->len_bytes);
+    return code;
+}
+
+static int observe_Start(MPI_Request *request)
+{
+    return observe_started(request == NULL ? NULL : oriel_persistent_find(*request), request,
+                           __builtin_return_address(0));
+}
+
+/* As api/start.c. */
+static int observe_Startall(int count, MPI_Request array_of_requests[])
+{
+    int first = MPI_SUCCESS;
+    if (!oriel_persistent_exist() || count < 1 || array_of_requests == NULL)
+        return oriel_observe_before.Startall(count, array_of_requests);
+    for (int i = 0; i < count; i++) {
+        const int code = observe_started(oriel_persistent_find(array_of_requests[i]),
+                                         &array_of_requests[i], __builtin_return_address(0));
+        if (first == MPI_SUCCESS)
+            first = code;
+    }
+    return first;
+}
 
 void oriel_observe_operations(struct oriel_api *table)
 {
@@ -157,4 +242,13 @@ void oriel_observe_operations(struct oriel_api *table)
     BOTH_SLOTS(Rget_accumulate);
     table->Fetch_and_op = observe_Fetch_and_op;
     table->Compare_and_swap = observe_Compare_and_swap;
+    table->Rfetch_and_op = observe_Rfetch_and_op;
+    table->Rcompare_and_swap = observe_Rcompare_and_swap;
+    table->Fetch_and_op_list = observe_Fetch_and_op_list;
+    table->Compare_and_swap_128 = observe_Compare_and_swap_128;
+    table->Put_notify = observe_Put_notify;
+    table->Get_notify = observe_Get_notify;
+    table->Accumulate_notify = observe_Accumulate_notify;
+    table->Start = observe_Start;
+    table->Startall = observe_Startall;
 }

@@ -50,6 +50,12 @@ ENTRY(Win_test_until, sync, -1, true,
        int *flag),
       (win, disp, datatype, comparison, value, flag))
 ENTRY(Win_sync, sync, -1, true, (MPI_Win win), (win))
+ENTRY(Win_notify_wait, notify_wait, -1, true, (MPI_Win win, int number, MPI_Count count),
+      (win, number, count))
+ENTRY(Win_notify_test, notify_wait, -1, true, (MPI_Win win, int number, MPI_Count count, int *flag),
+      (win, number, count, flag))
+ENTRY(Win_notify_wait_any, notify_wait, -1, true,
+      (MPI_Win win, int n, const int numbers[], int *index), (win, n, numbers, index))
 
 /* Counted for the first window. */
 static int observe_Win_flush_windows(int n, const MPI_Win wins[])
@@ -109,4 +115,7 @@ void oriel_observe_synchronisation(struct oriel_api *table)
     table->Win_wait_until = observe_Win_wait_until;
     table->Win_test_until = observe_Win_test_until;
     table->Win_sync = observe_Win_sync;
+    table->Win_notify_wait = observe_Win_notify_wait;
+    table->Win_notify_test = observe_Win_notify_test;
+    table->Win_notify_wait_any = observe_Win_notify_wait_any;
 }

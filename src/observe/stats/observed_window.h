@@ -151,8 +151,9 @@ void oriel_traced_select(struct oriel_observed *first);
 /* The site is new: which operation of a sampled trace is the first. */
 void oriel_traced_site_start(struct oriel_counted_site *site);
 
-/* An operation is traced that has this number at its site: which one is the next. */
-void oriel_traced_site_advance(struct oriel_counted_site *site, uint64_t number);
+/* Whether the operation with this number at its site is traced; then, which one is the next.
+ * Threads that share the site may have one number. */
+bool oriel_traced_site_advance(struct oriel_counted_site *site, uint64_t number);
 
 /* A timed call that has ended. path and bytes are of operations. */
 void oriel_traced_add(const struct oriel_observed_call *call, uint64_t duration_ns, int32_t target,

@@ -132,6 +132,12 @@ static int32_t watched_rank(const struct oriel_watch *watch)
     return ((const struct oriel_watched *)watch->context)->win_rank;
 }
 
+/* A notification may be of any rank. In a window of two ranks it is of the other one. */
+static int32_t notifying_rank(const struct oriel_window *window)
+{
+    return window->n == 2 ? 1 - window->rank : -1;
+}
+
 /* The watch has the cause and the rank of the wait. Without them it was a target's agent or
  * node. */
 static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_ns)
@@ -148,6 +154,10 @@ static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_n
         break;
     case ORIEL_WAITING_COMPLETE:
         attribute_wait(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns);
+        break;
+    case ORIEL_WAITING_NOTIFICATION:
+        attribute_wait(observed, ORIEL_CAUSE_late_notification, notifying_rank(observed->window),
+                       waited_ns);
         break;
     case ORIEL_WAITING_MEMORY: break; /* for any rank */
     case ORIEL_WAITING_LOCK:

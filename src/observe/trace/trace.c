@@ -27,6 +27,7 @@ enum { LEAST_BYTES = 4096 }; /* of a file with any content */
 
 static char path[PATH_MAX]; /* also used by the writer, so not from malloc (trace_ring.c) */
 static struct oriel_trace_header header;
+static struct oriel_trace_host host;
 static struct oriel_trace_selection selection;
 static struct oriel_trace_clock first_clock;
 static struct oriel_trace_clock last_clock;
@@ -125,7 +126,8 @@ void oriel_trace_start(int32_t world_rank, int32_t world_size)
     first_clock = run.clock;
     oriel_traced_selection(&selection);
     bool is_selected = selection.sample > 1 || selection.filter[0] != '\0';
-    (void)oriel_trace_writer_begin(&header, is_selected ? &selection : NULL,
+    oriel_host_version(host.version, sizeof host.version);
+    (void)oriel_trace_writer_begin(&header, &host, is_selected ? &selection : NULL,
                                    run.is_aligned ? &first_clock : NULL);
 }
 

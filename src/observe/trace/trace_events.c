@@ -67,10 +67,13 @@ void oriel_traced_site_start(struct oriel_counted_site *site)
         atomic_store_explicit(&site->next_traced, drawn_number(site, 0), memory_order_relaxed);
 }
 
-void oriel_traced_site_advance(struct oriel_counted_site *site, uint64_t number)
+bool oriel_traced_site_advance(struct oriel_counted_site *site, uint64_t number)
 {
-    atomic_store_explicit(&site->next_traced, drawn_number(site, number / oriel_traced_sample + 1),
-                          memory_order_relaxed);
+    uint32_t next = atomic_load_explicit(&site->next_traced, memory_order_relaxed);
+    return (int32_t)((uint32_t)number - next) >= 0 &&
+           atomic_compare_exchange_strong_explicit(
+               &site->next_traced, &next, drawn_number(site, number / oriel_traced_sample + 1),
+               memory_order_relaxed, memory_order_relaxed);
 }
 
 /* --- events --- */

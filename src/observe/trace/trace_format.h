@@ -8,6 +8,7 @@
 #define ORIEL_OBSERVE_TRACE_TRACE_FORMAT_H
 
 #include "base/code_address.h"
+#include "base/host_version.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,6 +51,7 @@ enum oriel_block_type {
     ORIEL_BLOCK_SITE = 5,      /* struct oriel_trace_site; repeated at the end, with its line */
     ORIEL_BLOCK_REGION = 6,    /* struct oriel_trace_region */
     ORIEL_BLOCK_SELECTION = 7, /* struct oriel_trace_selection, if not all calls are traced */
+    ORIEL_BLOCK_HOST = 8,      /* struct oriel_trace_host */
 };
 
 struct oriel_trace_block {
@@ -72,16 +74,11 @@ struct oriel_trace_event {
     uint16_t window;     /* number of an earlier ORIEL_BLOCK_WINDOW */
     uint16_t site;       /* number of an earlier ORIEL_BLOCK_SITE; 0: unknown */
     uint8_t kind;        /* enum oriel_trace_kind */
-    /* of an operation: enum oriel_counted_path, and ORIEL_TRACE_ALONE in a trace of samples */
-    uint8_t path;
-    uint8_t cause;  /* enum oriel_counted_cause, if waiting_ns is not 0 */
-    uint8_t thread; /* of the process, numbered from 0; 255: that or a later one */
+    uint8_t path;        /* of an operation: enum oriel_counted_path */
+    uint8_t cause;       /* enum oriel_counted_cause, if waiting_ns is not 0 */
+    uint8_t thread;      /* of the process, numbered from 0; 255: that or a later one */
 };
 _Static_assert(sizeof(struct oriel_trace_event) == 48, "files have it");
-
-/* The operation was interrupted: it counts for the others that it stands for, and the time that it
- * worked does not. */
-enum { ORIEL_TRACE_ALONE = 128 };
 
 /* Operations first: ORIEL_TRACE_OPERATION + enum oriel_counted_operation; ORIEL_TRACE_CALL + enum
  * oriel_counted_call. From ORIEL_TRACE_KINDS on, kinds are of marks. */
@@ -142,6 +139,11 @@ struct oriel_trace_region {
     uint32_t number; /* of this file; 0: all those that have none of their own */
     uint32_t reserved;
     char name[64];
+};
+
+/* The MPI: of the standard ABI, the one that implements it. */
+struct oriel_trace_host {
+    char version[ORIEL_HOST_VERSION]; /* "MPICH 5.0.2" */
 };
 
 /* What is traced: every sample-th operation on average, and the calls that ORIEL_TRACE_FILTER

@@ -37,6 +37,7 @@ static struct {
     uint64_t limit_bytes;
     const char *refusal;               /* why the file could not be created */
     struct oriel_trace_header *header; /* NULL: tracing does not begin */
+    const struct oriel_trace_host *host;
     const struct oriel_trace_selection *selection;
     const struct oriel_trace_clock *clock;
     uint64_t end_ns;
@@ -122,6 +123,8 @@ static void writer_sleep(void)
 static bool writer_begin(void)
 {
     return writer.header != NULL && oriel_trace_file_head(writer.header) &&
+           oriel_trace_file_append(ORIEL_BLOCK_HOST, writer.host, sizeof *writer.host, NULL, 0,
+                                   0) &&
            (writer.selection == NULL ||
             oriel_trace_file_append(ORIEL_BLOCK_SELECTION, writer.selection,
                                     sizeof *writer.selection, NULL, 0, 0)) &&
@@ -194,15 +197,17 @@ const char *oriel_trace_writer_open(const char *path, uint64_t limit_bytes)
     pthread_setname_np(writer.thread, "oriel-trace");
     semaphore_wait(&writer.done);
     if (writer.refusal != NULL)
-        (void)oriel_trace_writer_begin(NULL, NULL, NULL);
+        (void)oriel_trace_writer_begin(NULL, NULL, NULL, NULL);
     return writer.refusal;
 }
 
 bool oriel_trace_writer_begin(struct oriel_trace_header *header,
+                              const struct oriel_trace_host *host,
                               const struct oriel_trace_selection *selection,
                               const struct oriel_trace_clock *clock)
 {
     writer.header = header;
+    writer.host = host;
     writer.selection = selection;
     writer.clock = clock;
     sem_post(&writer.go);

@@ -12,10 +12,11 @@
  * why it failed. */
 const char *oriel_trace_writer_open(const char *path, uint64_t limit_bytes);
 
-/* Writes the header, what is traced (NULL: everything) and the first clock (NULL: none); from then
- * on events are written. header NULL ends the writer instead. Returns false after a failed write,
- * which has been reported. */
+/* Writes the header, the host, what is traced (NULL: everything) and the first clock (NULL: none);
+ * from then on events are written. header NULL ends the writer instead. Returns false after a
+ * failed write, which has been reported. */
 bool oriel_trace_writer_begin(struct oriel_trace_header *header,
+                              const struct oriel_trace_host *host,
                               const struct oriel_trace_selection *selection,
                               const struct oriel_trace_clock *clock);
 

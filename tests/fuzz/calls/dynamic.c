@@ -14,7 +14,9 @@ void observed_make_dynamic(struct observed_window *observed)
     attached->fixed = observed->win;
     MPI_Get_address(observed_memory(observed, observed->me), &address);
     MPI_Allgather(&address, 1, MPI_AINT, attached->address, 1, MPI_AINT, observed->comm);
-    CHECK_OK(FUZZ(Win_create_dynamic, MPI_INFO_NULL, observed->comm, &observed->win));
+    MPI_Info info = observed_info();
+    CHECK_OK(FUZZ(Win_create_dynamic, info, observed->comm, &observed->win));
+    MPI_Info_free(&info);
     MPI_Win_set_errhandler(observed->win, MPI_ERRORS_RETURN);
     for (int i = 0; i < observed->n; i++)
         observed->unit[i] = 1;
@@ -24,6 +26,7 @@ void observed_make_dynamic(struct observed_window *observed)
 /* Detaches everything that is still attached. */
 void observed_end_dynamic(struct observed_window *observed)
 {
+    notify_settle(observed);
     CHECK_OK(FUZZ(Win_free, &observed->win));
     observed->win = observed->attached->fixed;
     free(observed->attached);

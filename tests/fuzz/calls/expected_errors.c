@@ -7,10 +7,30 @@
 
 typedef __int128 wide;
 
-bool operation_is(const struct operation *operation, enum fuzz_function narrow,
-                  enum fuzz_function wide_form)
+bool operation_puts(const struct operation *operation)
 {
-    return operation->function == narrow || operation->function == wide_form;
+    const enum fuzz_function function = operation->function;
+    return function == FUZZ_Put || function == FUZZ_Put_c || function == FUZZ_Rput ||
+           function == FUZZ_Rput_c || function == FUZZ_Put_notify;
+}
+
+bool operation_gets(const struct operation *operation)
+{
+    const enum fuzz_function function = operation->function;
+    return function == FUZZ_Get || function == FUZZ_Get_c || function == FUZZ_Rget ||
+           function == FUZZ_Rget_c || function == FUZZ_Get_notify;
+}
+
+bool operation_swaps(const struct operation *operation)
+{
+    return operation->function == FUZZ_Compare_and_swap ||
+           operation->function == FUZZ_Rcompare_and_swap;
+}
+
+bool operation_fetches_one(const struct operation *operation)
+{
+    return operation->function == FUZZ_Fetch_and_op || operation->function == FUZZ_Rfetch_and_op ||
+           operation->function == FUZZ_Fetch_and_op_list;
 }
 
 static unsigned side_faults(const struct side *side)
@@ -137,8 +157,7 @@ static void join(struct verdict *verdict, struct verdict other)
 
 static struct verdict transfer_verdict(struct operation *operation)
 {
-    bool to_target = operation_is(operation, FUZZ_Put, FUZZ_Put_c) ||
-                     operation_is(operation, FUZZ_Rput, FUZZ_Rput_c);
+    bool to_target = operation_puts(operation);
     struct verdict verdict = {side_faults(&operation->origin) | side_faults(&operation->target), 0};
     wide here = bytes_of(&operation->origin), there = bytes_of(&operation->target);
     if (to_target ? here > there : there > here)
@@ -152,7 +171,7 @@ static struct verdict single_verdict(struct operation *operation)
 {
     const struct side_type *type = operation->target.type;
     struct verdict verdict = {side_faults(&operation->target), 0};
-    bool swaps = operation->function == FUZZ_Compare_and_swap;
+    bool swaps = operation_swaps(operation);
     if (type->state != SIDE_NULL && type->state != SIDE_UNCOMMITTED && type->map.derived)
         join(&verdict, type->elements == 1 && !type->mixed ? (struct verdict){0, FAULT_TYPE}
                                                            : (struct verdict){FAULT_TYPE, 0});
@@ -215,12 +234,11 @@ static struct verdict buffer_verdict(const struct side *side, bool needed)
 
 static struct verdict buffers_verdict(const struct operation *operation, bool moves)
 {
-    bool reads = !(operation->fetches && operation->op == MPI_NO_OP) ||
-                 operation->function == FUZZ_Compare_and_swap;
+    bool reads = !(operation->fetches && operation->op == MPI_NO_OP) || operation_swaps(operation);
     struct verdict verdict = buffer_verdict(&operation->origin, reads && moves);
     if (operation->fetches)
         join(&verdict, buffer_verdict(&operation->result, moves));
-    if (operation->function == FUZZ_Compare_and_swap && operation->no_compare)
+    if (operation_swaps(operation) && operation->no_compare)
         join(&verdict,
              moves ? (struct verdict){FAULT_BUFFER, 0} : (struct verdict){0, FAULT_BUFFER});
     return verdict;
@@ -230,7 +248,7 @@ struct verdict operation_judge(struct operation *operation, const struct observe
 {
     struct verdict verdict;
     bool good_rank = operation->rank >= 0 && operation->rank < observed->n;
-    bool has_op = operation->accumulates || operation->function == FUZZ_Fetch_and_op;
+    bool has_op = operation->accumulates || operation_fetches_one(operation);
     operation->moved_bytes = 0;
     operation->nothing = true;
     if (operation->rank == MPI_PROC_NULL)
@@ -257,5 +275,7 @@ struct verdict operation_judge(struct operation *operation, const struct observe
                              : (struct verdict){FAULT_RANK, 0});
     if (good_rank)
         join(&verdict, range_verdict(operation, observed));
+    if (operation->notifies)
+        join(&verdict, (struct verdict){notify_fault(operation->number), 0});
     return verdict;
 }

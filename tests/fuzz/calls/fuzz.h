@@ -6,9 +6,10 @@
 
 #include "../../mpi/harness.h"
 
+#include "../../../include/oriel/ext.h"
 #include "../../../include/oriel/mpi_rma.h"
 
-/* One per row of functions.def. */
+/* One per row of functions.def and extensions.def. */
 enum fuzz_function {
 #define FUNCTION(name, parameters, arguments) FUZZ_##name,
 #define FORWARD                               FUNCTION
@@ -17,14 +18,18 @@ enum fuzz_function {
 #undef FUNCTION
 #undef FORWARD
 #undef LARGE
+#define EXTENSION(name, parameters, arguments) FUZZ_##name,
+#include "../../../src/host/extensions.def"
+#undef EXTENSION
     FUZZ_FUNCTIONS
 };
 
 void fuzz_count(enum fuzz_function function);
 const char *fuzz_name(enum fuzz_function function);
 
-/* Every call of a function under test uses this macro. */
-#define FUZZ(name, ...) (fuzz_count(FUZZ_##name), MPI_##name(__VA_ARGS__))
+/* Every call of a function under test uses one of these macros. */
+#define FUZZ(name, ...)  (fuzz_count(FUZZ_##name), MPI_##name(__VA_ARGS__))
+#define FUZZX(name, ...) (fuzz_count(FUZZ_##name), MPIX_##name(__VA_ARGS__))
 
 /* Completes an active request by one of the functions in rotation; false when that fails. */
 bool fuzz_complete(MPI_Request request);

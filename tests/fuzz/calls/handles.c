@@ -58,6 +58,16 @@ static const enum fuzz_function looked_up[] = {
     FUZZ_Win_flush_local,
     FUZZ_Win_flush_local_all,
     FUZZ_Win_sync,
+    FUZZ_Put_notify,
+    FUZZ_Get_notify,
+    FUZZ_Accumulate_notify,
+    FUZZ_Win_notify_wait,
+    FUZZ_Win_notify_test,
+    FUZZ_Win_notify_wait_any,
+    FUZZ_Rfetch_and_op,
+    FUZZ_Rcompare_and_swap,
+    FUZZ_Fetch_and_op_list,
+    FUZZ_Compare_and_swap_128,
 };
 static const enum fuzz_function handed_on[] = {
     FUZZ_Win_set_attr,       FUZZ_Win_delete_attr,    FUZZ_Win_set_name,        FUZZ_Win_get_name,
@@ -114,6 +124,30 @@ static int call_synchronisation(enum fuzz_function function, MPI_Win win)
     }
 }
 
+static int call_extension(enum fuzz_function function, MPI_Win win)
+{
+    static const int numbers[] = {0};
+    static const MPI_Aint disps[] = {0};
+    int flag, index;
+    MPI_Request request = MPI_REQUEST_NULL;
+    switch (function) {
+    case FUZZ_Rfetch_and_op:
+        return FUZZX(Rfetch_and_op, buffer, result, MPI_INT32_T, 0, 0, MPI_SUM, win, &request);
+    case FUZZ_Rcompare_and_swap:
+        return FUZZX(Rcompare_and_swap, buffer, compare, result, MPI_INT32_T, 0, 0, win, &request);
+    case FUZZ_Fetch_and_op_list:
+        return FUZZX(Fetch_and_op_list, buffer, result, 1, MPI_INT32_T, 0, disps, MPI_SUM, win);
+    case FUZZ_Compare_and_swap_128:
+        return FUZZX(Compare_and_swap_128, buffer, compare, result, 0, 0, win);
+    case FUZZ_Put_notify: return FUZZX(Put_notify, FROM, INTO, 0, win);
+    case FUZZ_Get_notify: return FUZZX(Get_notify, FROM, INTO, 0, win);
+    case FUZZ_Accumulate_notify: return FUZZX(Accumulate_notify, FROM, INTO, MPI_SUM, 0, win);
+    case FUZZ_Win_notify_wait: return FUZZX(Win_notify_wait, win, 0, 1);
+    case FUZZ_Win_notify_test: return FUZZX(Win_notify_test, win, 0, 1, &flag);
+    default: return FUZZX(Win_notify_wait_any, win, 1, numbers, &index);
+    }
+}
+
 static int call_object(enum fuzz_function function, MPI_Win win)
 {
     char name[MPI_MAX_OBJECT_NAME];
@@ -147,6 +181,8 @@ static int call_object(enum fuzz_function function, MPI_Win win)
 
 static int call(enum fuzz_function function, MPI_Win win)
 {
+    if (function >= FUZZ_Put_notify)
+        return call_extension(function, win);
     if (function >= FUZZ_Win_fence)
         return call_synchronisation(function, win);
     if (function >= FUZZ_Put)

@@ -124,10 +124,20 @@ static void make_created(struct observed_window *observed, MPI_Info info, bool w
         CHECK_OK(FUZZ(Win_create, base, size, (int)unit, info, observed->comm, &observed->win));
 }
 
+MPI_Info observed_info(void)
+{
+    char text[8];
+    MPI_Info info;
+    snprintf(text, sizeof text, "%d", OBSERVED_COUNTERS);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", text);
+    return info;
+}
+
 void observed_open(struct observed_window *observed, enum window_kind kind, MPI_Comm comm,
                    struct random *shared)
 {
-    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info info = observed_info();
     bool wide = one_in(shared, 2), noncontig = one_in(shared, 2);
     *observed = (struct observed_window){.kind = kind,
                                          .win = MPI_WIN_NULL,
@@ -138,16 +148,13 @@ void observed_open(struct observed_window *observed, enum window_kind kind, MPI_
     MPI_Comm_size(comm, &observed->n);
     MPI_Comm_rank(comm, &observed->me);
     draw(observed, shared);
-    if (noncontig) {
-        MPI_Info_create(&info);
+    if (noncontig)
         MPI_Info_set(info, "alloc_shared_noncontig", "true");
-    }
     if (kind == KIND_ALLOCATE || kind == KIND_SHARED)
         make_allocated(observed, info, wide);
     else
         make_created(observed, info, wide);
-    if (noncontig)
-        MPI_Info_free(&info);
+    MPI_Info_free(&info);
     MPI_Win_set_errhandler(observed->win, MPI_ERRORS_RETURN);
     observed->epochs =
         (struct epochs){.n = observed->n, .me = observed->me, .comm = observed->comm};
@@ -160,6 +167,7 @@ void observed_open(struct observed_window *observed, enum window_kind kind, MPI_
 
 void observed_close(struct observed_window *observed)
 {
+    notify_settle(observed);
     CHECK_OK(FUZZ(Win_free, &observed->win));
     if (observed->backing != MPI_WIN_NULL)
         CHECK_OK(FUZZ(Win_free, &observed->backing));

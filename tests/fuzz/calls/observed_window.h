@@ -7,6 +7,7 @@
 #include "epochs.h"
 
 enum { OBSERVED_REGIONS = 3 * FUZZ_RANKS, OBSERVED_GUARD_BYTES = 256, OBSERVED_MOST_BYTES = 600 };
+enum { OBSERVED_COUNTERS = 3 }; /* of notifications, per rank */
 enum { OBSERVED_SPAN_BYTES = OBSERVED_MOST_BYTES + 2 * OBSERVED_GUARD_BYTES };
 
 struct region {
@@ -26,7 +27,10 @@ struct observed_window {
     int region_count;
     size_t before[FUZZ_RANKS]; /* bytes of guard before the window's memory */
     struct epochs epochs;
-    struct attached *attached; /* of a dynamic window, else NULL */
+    int sent[FUZZ_RANKS]
+            [OBSERVED_COUNTERS];       /* notifications by this rank since the last exchange */
+    MPI_Count here[OBSERVED_COUNTERS]; /* arrived at this rank, and not taken */
+    struct attached *attached;         /* of a dynamic window, else NULL */
     /* owners of the memory */
     MPI_Win backing, guards[2];
     int file;
@@ -50,6 +54,23 @@ void observed_close(struct observed_window *observed);
 /* Replaces the window by a dynamic window over the same memory. */
 void observed_make_dynamic(struct observed_window *observed);
 void observed_end_dynamic(struct observed_window *observed);
+
+/* An info object that gives a window its counters. */
+MPI_Info observed_info(void);
+
+/* notify.c: a counter's number, its fault as an argument, and the notice that an operation has
+ * notified a rank. */
+int notify_number_draw(struct random *random);
+unsigned notify_fault(int number);
+void notify_note(struct observed_window *observed, int rank, int number);
+
+/* Collective, after a turn. The second before the window is freed: all that has arrived is there,
+ * and no more. */
+void notify_exchange(struct observed_window *observed);
+void notify_settle(struct observed_window *observed);
+
+/* One random call that takes notifications. With errors_only, it cannot succeed. */
+void notify_call(struct observed_window *observed, struct random *random, bool errors_only);
 
 /* One valid or invalid attach or detach by this rank; and the exchange of attached regions between
  * all ranks. */

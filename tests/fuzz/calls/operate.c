@@ -7,18 +7,24 @@
 
 static const struct shape {
     enum fuzz_function narrow, wide;
-    bool accumulates, fetches, single;
+    bool accumulates, fetches, single, notifies;
 } shapes[] = {
-    {FUZZ_Put, FUZZ_Put_c, false, false, false},
-    {FUZZ_Rput, FUZZ_Rput_c, false, false, false},
-    {FUZZ_Get, FUZZ_Get_c, false, false, false},
-    {FUZZ_Rget, FUZZ_Rget_c, false, false, false},
-    {FUZZ_Accumulate, FUZZ_Accumulate_c, true, false, false},
-    {FUZZ_Raccumulate, FUZZ_Raccumulate_c, true, false, false},
-    {FUZZ_Get_accumulate, FUZZ_Get_accumulate_c, true, true, false},
-    {FUZZ_Rget_accumulate, FUZZ_Rget_accumulate_c, true, true, false},
-    {FUZZ_Fetch_and_op, FUZZ_Fetch_and_op, false, true, true},
-    {FUZZ_Compare_and_swap, FUZZ_Compare_and_swap, false, true, true},
+    {FUZZ_Put, FUZZ_Put_c, false, false, false, false},
+    {FUZZ_Rput, FUZZ_Rput_c, false, false, false, false},
+    {FUZZ_Get, FUZZ_Get_c, false, false, false, false},
+    {FUZZ_Rget, FUZZ_Rget_c, false, false, false, false},
+    {FUZZ_Accumulate, FUZZ_Accumulate_c, true, false, false, false},
+    {FUZZ_Raccumulate, FUZZ_Raccumulate_c, true, false, false, false},
+    {FUZZ_Get_accumulate, FUZZ_Get_accumulate_c, true, true, false, false},
+    {FUZZ_Rget_accumulate, FUZZ_Rget_accumulate_c, true, true, false, false},
+    {FUZZ_Fetch_and_op, FUZZ_Fetch_and_op, false, true, true, false},
+    {FUZZ_Compare_and_swap, FUZZ_Compare_and_swap, false, true, true, false},
+    {FUZZ_Rfetch_and_op, FUZZ_Rfetch_and_op, false, true, true, false},
+    {FUZZ_Rcompare_and_swap, FUZZ_Rcompare_and_swap, false, true, true, false},
+    {FUZZ_Fetch_and_op_list, FUZZ_Fetch_and_op_list, false, true, true, false},
+    {FUZZ_Put_notify, FUZZ_Put_notify, false, false, false, true},
+    {FUZZ_Get_notify, FUZZ_Get_notify, false, false, false, true},
+    {FUZZ_Accumulate_notify, FUZZ_Accumulate_notify, true, false, false, true},
 };
 
 static MPI_Op user_op;
@@ -116,11 +122,13 @@ static void draw(struct operation *operation, const struct observed_window *obse
                  struct sides *sides, struct random *random)
 {
     const struct shape *shape = &shapes[random_below(random, COUNT_OF(shapes))];
-    bool wide = shape->wide != shape->narrow && one_in(random, 3);
+    bool wide = (shape->wide != shape->narrow || shape->notifies) && one_in(random, 3);
     *operation = (struct operation){.function = wide ? shape->wide : shape->narrow,
                                     .accumulates = shape->accumulates,
                                     .fetches = shape->fetches,
                                     .single = shape->single,
+                                    .notifies = shape->notifies,
+                                    .number = shape->notifies ? notify_number_draw(random) : 0,
                                     .op = draw_op(random)};
     operation->rank = one_in(random, 16)
                           ? (one_in(random, 2) ? MPI_PROC_NULL : fuzz_bad_rank(random, observed->n))
@@ -160,13 +168,13 @@ static void describe(const struct operation *operation, const struct observed_wi
             op = test_ops[i].name;
     bool good = operation->rank >= 0 && operation->rank < observed->n;
     fuzz_describe("%s(%lld*%d:%.30s, %lld*%d:%.30s, rank %d, disp %ld [size %ld, unit %ld], "
-                  "%lld*%d:%.30s, %s)",
+                  "%lld*%d:%.30s, %s, number %d)",
                   fuzz_name(operation->function), (long long)o->count, (int)o->type->state,
                   o->type->map.text, (long long)r->count, (int)r->type->state, r->type->map.text,
                   operation->rank, (long)operation->disp,
                   good ? (long)observed->size[operation->rank] : -1,
                   good ? (long)observed->unit[operation->rank] : -1, (long long)t->count,
-                  (int)t->type->state, t->type->map.text, op);
+                  (int)t->type->state, t->type->map.text, op, operation->number);
 }
 
 #define FROM   o->addr, (int)o->count, o->type->type
@@ -182,6 +190,8 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
     const struct side *o = &op->origin, *r = &op->result, *t = &op->target;
     MPI_Request request = MPI_REQUEST_NULL;
     int code;
+    if (persistent_is_due(op->function, win))
+        return persistent_call(op, win);
     switch (op->function) {
     case FUZZ_Put: return FUZZ(Put, FROM, INTO, win);
     case FUZZ_Put_c: return FUZZ(Put_c, FROM_C, INTO_C, win);
@@ -196,6 +206,21 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
     case FUZZ_Compare_and_swap:
         return FUZZ(Compare_and_swap, o->addr, op->no_compare ? NULL : sides->buffers[2], r->addr,
                     t->type->type, op->rank, op->disp, win);
+    case FUZZ_Put_notify: return FUZZX(Put_notify, FROM_C, INTO_C, op->number, win);
+    case FUZZ_Get_notify: return FUZZX(Get_notify, FROM_C, INTO_C, op->number, win);
+    case FUZZ_Accumulate_notify:
+        return FUZZX(Accumulate_notify, FROM_C, INTO_C, op->op, op->number, win);
+    case FUZZ_Fetch_and_op_list:
+        return FUZZX(Fetch_and_op_list, o->addr, r->addr, t->count, t->type->type, op->rank,
+                     &op->disp, op->op, win);
+    case FUZZ_Rfetch_and_op:
+        code = FUZZX(Rfetch_and_op, o->addr, r->addr, t->type->type, op->rank, op->disp, op->op,
+                     win, &request);
+        break;
+    case FUZZ_Rcompare_and_swap:
+        code = FUZZX(Rcompare_and_swap, o->addr, op->no_compare ? NULL : sides->buffers[2], r->addr,
+                     t->type->type, op->rank, op->disp, win, &request);
+        break;
     case FUZZ_Rput: code = FUZZ(Rput, FROM, INTO, win, &request); break;
     case FUZZ_Rput_c: code = FUZZ(Rput_c, FROM_C, INTO_C, win, &request); break;
     case FUZZ_Rget: code = FUZZ(Rget, FROM, INTO, win, &request); break;
@@ -260,13 +285,11 @@ static void follow(const struct operation *operation, struct observed_window *ob
     MPI_Aint offset = (MPI_Aint)observed_offset(observed, operation->rank, operation->disp);
     unsigned char *at = observed_memory(observed, operation->rank) + offset;
     unsigned char *expected = observed_expected(observed, operation->rank) + offset;
-    bool gets = operation_is(operation, FUZZ_Get, FUZZ_Get_c) ||
-                operation_is(operation, FUZZ_Rget, FUZZ_Rget_c);
-    bool puts = operation_is(operation, FUZZ_Put, FUZZ_Put_c) ||
-                operation_is(operation, FUZZ_Rput, FUZZ_Rput_c);
+    bool gets = operation_gets(operation);
+    bool puts = operation_puts(operation);
     bool replaces = puts || (operation->accumulates && operation->op == MPI_REPLACE);
     random_type_gather(&target->type->map, len_bytes, expected, old);
-    if (!gets && !((operation->accumulates || operation->function == FUZZ_Fetch_and_op) &&
+    if (!gets && !((operation->accumulates || operation_fetches_one(operation)) &&
                    operation->op == MPI_NO_OP))
         accept(target, expected, at, len_bytes);
     if (replaces && is_exact(target, len_bytes)) {
@@ -318,6 +341,8 @@ void operate_once(struct observed_window *observed, struct sides *sides, struct 
     bool success = fuzz_judge(verdict, call(&operation, sides, observed->win));
     if (success && operation.rank >= 0)
         epochs_note_operation(&observed->epochs, operation.rank);
+    if (success && operation.rank >= 0 && operation.notifies)
+        notify_note(observed, operation.rank, operation.number);
     if (success && verdict.must == 0 && operation.moved_bytes > 0) {
         complete(&operation, observed->win);
         follow(&operation, observed, sides);

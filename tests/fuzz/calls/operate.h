@@ -13,6 +13,8 @@ struct operation {
     int rank;
     MPI_Aint disp;
     MPI_Op op;
+    bool notifies; /* the target's counter of that number */
+    int number;
     bool no_compare;      /* no compare buffer, for compare_and_swap */
     MPI_Aint moved_bytes; /* on success */
     bool nothing;         /* no byte is accessed */
@@ -26,7 +28,16 @@ void operate_once(struct observed_window *observed, struct sides *sides, struct 
 
 /* The model, in expected_errors.c, which also sets moved_bytes and nothing. */
 struct verdict operation_judge(struct operation *operation, const struct observed_window *observed);
-bool operation_is(const struct operation *operation, enum fuzz_function narrow,
-                  enum fuzz_function wide);
+bool operation_puts(const struct operation *operation);
+bool operation_gets(const struct operation *operation);
+/* compare_and_swap; fetch_and_op, also as a list of one element */
+bool operation_swaps(const struct operation *operation);
+bool operation_fetches_one(const struct operation *operation);
+
+/* --- persistent.c --- */
+
+/* Whether the next call of this function is replaced by the persistent operation; and that. */
+bool persistent_is_due(enum fuzz_function function, MPI_Win win);
+int persistent_call(const struct operation *op, MPI_Win win);
 
 #endif

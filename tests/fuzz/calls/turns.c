@@ -69,6 +69,8 @@ static void turn(struct observed_window *observed, struct random *shared, struct
                 observed_attach_once(observed, own);
             else if (operates && !one_in(own, 6))
                 operate_once(observed, &pool, own);
+            else if (operates && one_in(own, 4))
+                notify_call(observed, own, false);
             else if (operates && one_in(own, 2))
                 epochs_open(&observed->epochs, observed->win, own);
             else
@@ -78,8 +80,12 @@ static void turn(struct observed_window *observed, struct random *shared, struct
         epochs_close(&observed->epochs, observed->win);
         observed_check(observed);
     } else {
-        for (int i = 0; i < CALLS_PER_TURN / 4; i++)
-            epochs_call(&observed->epochs, observed->win, own, true);
+        for (int i = 0; i < CALLS_PER_TURN / 4; i++) {
+            if (operates && one_in(own, 4))
+                notify_call(observed, own, true);
+            else
+                epochs_call(&observed->epochs, observed->win, own, true);
+        }
     }
     barrier(observed->comm);
     if (observed->epochs.exposed) {
@@ -88,6 +94,7 @@ static void turn(struct observed_window *observed, struct random *shared, struct
     }
     if (prelude == PRELUDE_FENCE)
         fence(observed, MPI_MODE_NOSUCCEED);
+    notify_exchange(observed);
 }
 
 /* All ranks agree on whether one has failed: a turn may end early, but not a collective call. */

@@ -43,7 +43,8 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
         *(unsigned long *)b = 3;
         return 0;
     }
-    if (two_nodes && is_refused && (number == SYS_set_mempolicy || number == SYS_get_mempolicy)) {
+    if (two_nodes && is_refused &&
+        (number == SYS_set_mempolicy || number == SYS_get_mempolicy || number == SYS_mbind)) {
         errno = EPERM;
         return -1;
     }
@@ -333,6 +334,75 @@ static void refused_placement_is_no_error(void **state)
     assert_true(oriel_file_free(offset));
 }
 
+static int policy_at(uint64_t offset)
+{
+    int mode = -1;
+    __real_syscall(SYS_get_mempolicy, (long)&mode, 0, 0, (long)(oriel_file_base() + offset),
+                   MPOL_F_ADDR, 0);
+    return mode;
+}
+
+/* Pages of a placed block are zero and reserved, and their policy ends with it. The first pages of
+ * a part belong to what precedes them. */
+static void a_placement_ends_with_its_block(void **state)
+{
+    (void)state;
+    uint64_t offset, again;
+    const uint64_t before_bytes = held_bytes();
+    const struct oriel_pages_placement on_node = {ORIEL_PAGES_ON_NODE, 0};
+    if (!oriel_pages_can_place(on_node)) {
+        print_message("skipped: the kernel has no memory policies\n");
+        skip();
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(oriel_file_alloc_mem(MIB, 64, &offset), ORIEL_OK);
+        memset(oriel_file_base() + offset, 7, MIB);
+        assert_true(oriel_file_place(offset, offset + 100, MIB / 2, on_node));
+        assert_int_equal(policy_at(offset), MPOL_DEFAULT);
+        assert_int_equal(policy_at(offset + 4096), MPOL_PREFERRED);
+        assert_int_equal(policy_at(offset + MIB / 2), MPOL_PREFERRED);
+        assert_int_equal(policy_at(offset + MIB / 2 + 4096), MPOL_DEFAULT);
+        assert_int_equal(oriel_file_base()[offset], 7);
+        assert_int_equal(oriel_file_base()[offset + 4096], 0);
+        assert_true(held_bytes() >= before_bytes + MIB);
+        assert_true(oriel_file_free(offset));
+        assert_int_equal(held_bytes(), before_bytes); /* it is not cached */
+        assert_int_equal(oriel_file_alloc_mem(MIB, 64, &again), ORIEL_OK);
+        assert_int_equal(again, offset);
+        assert_int_equal(policy_at(again + 4096), MPOL_DEFAULT);
+        assert_true(oriel_file_free(again));
+        assert_int_equal(oriel_file_alloc_shared(8 * MIB, 64, &again), ORIEL_OK);
+        assert_true(oriel_file_free(again));
+    }
+}
+
+static void what_cannot_be_placed_stays(void **state)
+{
+    (void)state;
+    uint64_t small, large;
+    const struct oriel_pages_placement absent = {ORIEL_PAGES_ON_NODE, 1000};
+    const struct oriel_pages_placement on_node = {ORIEL_PAGES_ON_NODE, 0};
+    assert_false(oriel_pages_can_place(absent));
+    assert_int_equal(oriel_file_alloc(100, 64, &small), ORIEL_OK);
+    assert_int_equal(oriel_file_alloc(100000, 64, &large), ORIEL_OK);
+    memset(oriel_file_base() + large, 7, 100000);
+    assert_false(oriel_file_place(small, small, 100, on_node));
+    assert_false(oriel_file_place(small + 64, small + 64, 100, on_node)); /* no block */
+    assert_false(oriel_file_place(large, large, 100000, absent));
+    assert_false(oriel_file_place(large, large + 1, 1000, on_node)); /* no page starts there */
+    assert_false(oriel_file_place(large, large, 200000, on_node));
+    two_nodes = is_refused = true;
+    assert_false(oriel_file_place(large, large, 100000,
+                                  (struct oriel_pages_placement){ORIEL_PAGES_INTERLEAVED, -1}));
+    two_nodes = is_refused = false;
+    assert_int_equal(oriel_file_base()[large + 99999], 7);
+    assert_true(oriel_file_has_page(oriel_file_base() + large, 1));
+    assert_false(oriel_file_has_page(oriel_file_base() + large + 1, 4095));
+    assert_false(oriel_file_has_page(oriel_file_base() + large, 0));
+    assert_true(oriel_file_free(small));
+    assert_true(oriel_file_free(large));
+}
+
 /* Memory that the owner reserves is near the owner without extra calls. */
 static void pages_lie_near_the_thread_that_reserves_them(void **state)
 {
@@ -360,6 +430,8 @@ int main(void)
         cmocka_unit_test(parts_are_reserved_near_their_nodes),
         cmocka_unit_test(a_rule_of_the_program_is_put_back),
         cmocka_unit_test(refused_placement_is_no_error),
+        cmocka_unit_test(a_placement_ends_with_its_block),
+        cmocka_unit_test(what_cannot_be_placed_stays),
         cmocka_unit_test(pages_lie_near_the_thread_that_reserves_them),
         cmocka_unit_test(large_blocks_are_small_pages_where_huge_ones_are_not_granted),
         cmocka_unit_test(large_blocks_are_huge_pages_where_advice_is_heeded),

@@ -1,0 +1,179 @@
+/* MPIX_Put_init and MPIX_Get_init. If the CPU reaches the target, the addresses and the copy are
+ * prepared once, and a start only checks the epoch. */
+#include "api/api.h"
+#include "api/persistent_operation.h"
+#include "api/put_get_fast.h"
+#include "rma/transfer_cache.h"
+#include "transport/shared/copy.h"
+
+#include <stdlib.h>
+
+struct persistent_transfer {
+    struct oriel_persistent_operation operation; /* first */
+    char *here;
+    struct oriel_side origin;
+    char *there;                     /* NULL: the rest is not prepared */
+    bool is_word;                    /* 8 bytes in one run on both sides */
+    struct oriel_copy_prepared copy; /* between there and here */
+};
+
+/* --- start --- */
+
+static enum oriel_status put_issue(struct oriel_persistent_operation *operation,
+                                   struct oriel_window *window)
+{
+    struct persistent_transfer *transfer = (struct persistent_transfer *)operation;
+    return oriel_put(window, &operation->target, transfer->here, &transfer->origin);
+}
+
+static enum oriel_status get_issue(struct oriel_persistent_operation *operation,
+                                   struct oriel_window *window)
+{
+    struct persistent_transfer *transfer = (struct persistent_transfer *)operation;
+    return oriel_get(window, &operation->target, transfer->here, &transfer->origin);
+}
+
+/* Layouts get a plan when they are copied for the second time. */
+static __attribute__((noinline)) enum oriel_status copy_by_plan(struct oriel_copy_prepared *copy,
+                                                                char *to, const char *from)
+{
+    if (!oriel_copy_general(copy, to, from))
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
+    if (copy->plan == NULL) {
+        const struct oriel_items to_items = copy->to, from_items = copy->from;
+        oriel_copy_prepare(copy, &to_items, &from_items);
+    }
+    return ORIEL_OK;
+}
+
+static inline enum oriel_status copy_prepared_once(struct persistent_transfer *transfer,
+                                                   bool to_target)
+{
+    char *to = to_target ? transfer->there : transfer->here;
+    const char *from = to_target ? transfer->here : transfer->there;
+    if (oriel_likely(transfer->is_word)) {
+        oriel_copy(to, from, 8);
+        return ORIEL_OK;
+    }
+    struct oriel_copy_prepared *copy = &transfer->copy;
+    if (oriel_unlikely(copy->loop == NULL))
+        return copy_by_plan(copy, to, from);
+    if (to_target && copy->count == 1)
+        oriel_copy_premap(oriel_at(to, copy->to_bytes), copy->len_bytes);
+    oriel_copy_loop(copy, to, from);
+    return ORIEL_OK;
+}
+
+static inline bool may_copy_now(const struct persistent_transfer *transfer,
+                                const struct oriel_window *window)
+{
+    return oriel_likely(transfer->there != NULL) &&
+           oriel_likely(oriel_fast_allowed(window, (uint32_t)transfer->operation.target.rank));
+}
+
+static enum oriel_status put_start(struct oriel_persistent *request, struct oriel_window *window)
+{
+    struct persistent_transfer *transfer = (struct persistent_transfer *)request;
+    if (oriel_unlikely(!may_copy_now(transfer, window)))
+        return oriel_persistent_operation_start(&transfer->operation, window);
+    oriel_tls_cache_mark();
+    return copy_prepared_once(transfer, true);
+}
+
+static enum oriel_status get_start(struct oriel_persistent *request, struct oriel_window *window)
+{
+    struct persistent_transfer *transfer = (struct persistent_transfer *)request;
+    if (oriel_unlikely(!may_copy_now(transfer, window)))
+        return oriel_persistent_operation_start(&transfer->operation, window);
+    return copy_prepared_once(transfer, false);
+}
+
+/* --- creation --- */
+
+static const struct oriel_persistent_kind put_kind = ORIEL_PERSISTENT_OPERATION_KIND(put_start);
+static const struct oriel_persistent_kind get_kind = ORIEL_PERSISTENT_OPERATION_KIND(get_start);
+
+static struct oriel_items items_of_side(const struct oriel_side *side)
+{
+    return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
+}
+
+static void transfer_prepare(struct persistent_transfer *transfer,
+                             const struct oriel_window *window, bool to_target)
+{
+    int64_t low_bytes, span_bytes;
+    struct oriel_copy_prepared *copy = &transfer->copy;
+    const struct oriel_items here = items_of_side(&transfer->origin);
+    const struct oriel_items there = items_of_side(&transfer->operation.target.side);
+    if (window->flavour == ORIEL_FLAVOUR_DYNAMIC ||
+        !oriel_transfer_prepare(&here, &there, to_target, &low_bytes, &span_bytes, copy))
+        return;
+    transfer->there =
+        oriel_persistent_direct(window, &transfer->operation.target, low_bytes, span_bytes);
+    transfer->is_word = copy->loop != NULL && copy->count == 1 && copy->len_bytes == 8 &&
+                        copy->to_bytes == 0 && copy->from_bytes == 0;
+}
+
+static enum oriel_status transfer_plan(struct persistent_transfer *transfer,
+                                       struct oriel_window *window, const struct oriel_sides *sides,
+                                       bool to_target)
+{
+    struct oriel_persistent_operation *operation = &transfer->operation;
+    enum oriel_status status = oriel_check_transfer(window, sides, to_target, ORIEL_ISSUE_LATER,
+                                                    &operation->target, &transfer->origin);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("origin", transfer->here, &transfer->origin);
+    if (status != ORIEL_OK)
+        return status;
+    operation->types[0] = transfer->origin.type;
+    operation->types[1] = operation->target.side.type;
+    operation->request.len_bytes =
+        operation->target.side.count * operation->target.side.type->size_bytes;
+    transfer_prepare(transfer, window, to_target);
+    return ORIEL_OK;
+}
+
+static int transfer_init(const char *call, bool to_target, void *origin_addr,
+                         const struct oriel_sides *sides, MPI_Win win, MPI_Request *request)
+{
+    int code;
+    struct oriel_window *window = oriel_persistent_window(call, win, request, &code);
+    if (window == NULL)
+        return code;
+    struct persistent_transfer *transfer = calloc(1, sizeof *transfer);
+    if (transfer == NULL)
+        return oriel_error_raise(window, call,
+                                 oriel_fail(ORIEL_E_NO_MEM, "no memory for a request"));
+    struct oriel_persistent_operation *operation = &transfer->operation;
+    operation->request.kind = to_target ? &put_kind : &get_kind;
+    operation->request.counted = to_target ? ORIEL_PERSISTENT_PUT : ORIEL_PERSISTENT_GET;
+    operation->issue = to_target ? put_issue : get_issue;
+    operation->returns_data = !to_target;
+    transfer->here = origin_addr;
+    enum oriel_status status = sides->target_rank == MPI_PROC_NULL
+                                   ? ORIEL_OK
+                                   : transfer_plan(transfer, window, sides, to_target);
+    status = oriel_persistent_operation_create(operation, window, sides->target_rank,
+                                               sides->target_disp, status, request);
+    return oriel_error_raise(window, call, status);
+}
+
+int oriel_entry_Put_init(const void *origin_addr, MPI_Count origin_count,
+                         MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                         MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
+                         MPI_Request *request)
+{
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
+    return transfer_init("MPIX_Put_init", true, (void *)(uintptr_t)origin_addr, &sides, win,
+                         request);
+}
+
+int oriel_entry_Get_init(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                         int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                         MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
+{
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
+    return transfer_init("MPIX_Get_init", false, origin_addr, &sides, win, request);
+}

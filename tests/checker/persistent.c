@@ -1,0 +1,163 @@
+/* Persistent operations: each start is an access, as an operation with a request is one. */
+#include "offenders.h"
+
+#include <oriel/ext.h>
+
+/* The completion of the request does not complete a put at the target. */
+CASE(E17, put_started_twice_without_a_flush, 2)
+{
+    MPI_Request request;
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPI_Start(&request); /* FINDS E17 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (right)
+            MPI_Win_flush(1, win);
+        MPI_Startall(1, &request); /* FINDS E17 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* The datatype is freed before the start. */
+CASE(C1, started_put_beside_a_get, 2)
+{
+    int got, values[3] = {1, 2, 3};
+    MPI_Request request;
+    MPI_Datatype both;
+    MPI_Win win = ints_window(4);
+    MPI_Type_vector(2, 1, 2, MPI_INT, &both);
+    MPI_Type_commit(&both);
+    if (rank == 0)
+        MPIX_Put_init(values, 1, both, 1, 0, 1, both, win, &request);
+    MPI_Type_free(&both);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Start(&request); /* FINDS C1 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    if (rank == 1)
+        MPI_Get(&got, 1, MPI_INT, 1, right ? 1 : 2, 1, MPI_INT, win); /* FINDS C1 here */
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* The completion of the request completes a get. */
+CASE(C1, started_get_that_is_not_waited_for, 2)
+{
+    int got;
+    MPI_Request request;
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPIX_Get_init(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPI_Start(&request); /* FINDS C1 here */
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* Accumulates are atomic with accumulates. */
+CASE(E17, started_accumulate_beside_a_put, 2)
+{
+    int before;
+    MPI_Request requests[3];
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPIX_Accumulate_init(&size, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win, &requests[0]);
+        MPIX_Get_accumulate_init(&size, 1, MPI_INT, &before, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM,
+                                 win, &requests[1]);
+        MPIX_Fetch_and_op_init(&size, &before, MPI_INT, 1, 0, MPI_SUM, win, &requests[2]);
+        for (int i = 0; i < 3; i++) {
+            MPI_Start(&requests[i]); /* FINDS E17 here */
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        }
+        if (right)
+            MPI_Win_flush(1, win);
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS E17 here */
+        for (int i = 0; i < 3; i++)
+            MPI_Request_free(&requests[i]);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C4, origin_of_a_start_that_is_not_waited_for, 2)
+{
+    int value = 1;
+    MPI_Request request;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPIX_Put_init(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPI_Start(&request); /* FINDS C4 here */
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Get(&value, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Win_flush(1, win);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(E17, started_request_is_not_the_target, 2)
+{
+    MPI_Request request;
+    MPI_Win win = ints_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPI_Start(&request); /* FINDS E17 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (right)
+            MPI_Win_flush(1, win);
+        MPI_Request_free(&request);
+        notify(1);
+    }
+    if (rank == 1) {
+        int got;
+        await_notice(0);
+        MPI_Get(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS E17 here */
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(E1, start_before_any_epoch, 2)
+{
+    MPI_Request request;
+    MPI_Win win = ints_window(4);
+    MPIX_Put_init(&rank, 1, MPI_INT, (rank + 1) % size, 2, 1, MPI_INT, win, &request);
+    if (right)
+        MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Start(&request); /* FINDS E1 here, saying 'bytes 8 to 11' */
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    fence_and_free(win);
+    MPI_Request_free(&request);
+}
+
+CASE(A4, request_for_the_rank_after_the_last, 2)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Win win = ints_window(4);
+    if (rank == 0)
+        MPIX_Put_init(&rank, 1, MPI_INT, right ? size - 1 : size, 0, 1, MPI_INT, win, /* FINDS A4 here */
+                      &request);
+    if (request != MPI_REQUEST_NULL)
+        MPI_Request_free(&request);
+    MPI_Win_free(&win);
+}
