@@ -95,6 +95,7 @@ const char *oriel_waits_call(const struct oriel_process *process)
         [ORIEL_WAITING_UPDATE] = "an accumulate",
         [ORIEL_WAITING_NODE] = "a call that needs another node",
         [ORIEL_WAITING_AGENT] = "an operation by the target's agent",
+        [ORIEL_WAITING_MEMORY] = "MPIX_Win_wait_until",
     };
     return calls[process->wait.what];
 }

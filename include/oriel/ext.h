@@ -82,17 +82,21 @@ ORIEL_EXTENSION_(Win_notify_init, (MPI_Win win, int number, MPI_Count count, MPI
 /* --- order and flushes --- */
 
 /* The operations that this thread issued to rank before the call take effect there before those
- * that it issues after it. It completes nothing, and asks no rank unless an RDMA device has the
- * earlier ones. Called where an operation on rank is allowed. Errors: those of MPI_Win_flush. */
+ * that it issues after it. It completes nothing, and asks no rank unless an RDMA device may have
+ * the earlier ones. Called where an operation on rank is allowed. Errors: those of
+ * MPI_Win_flush. */
 ORIEL_EXTENSION_(Win_order, (int rank, MPI_Win win))
 
 /* MPI_Win_flush for each of n ranks, and MPI_Win_flush_all for each of n windows: one round trip
- * for all of them. All are flushed, also after an error, and the first error is returned. */
+ * for all of them (up to 64 windows). All are flushed, also after an error, and the first error is
+ * returned. Entries may repeat. Errors, besides those of MPI_Win_flush: MPI_ERR_ARG for a negative
+ * n, or a list that is NULL. */
 ORIEL_EXTENSION_(Win_flush_list, (int n, const int ranks[], MPI_Win win))
 ORIEL_EXTENSION_(Win_flush_windows, (int n, const MPI_Win wins[]))
 
 /* MPI_Win_flush and MPI_Win_flush_all that return at once with a request. The operations that were
- * issued before the call are complete when the request is. */
+ * issued before the call are complete when the request is. Errors that another node reports are
+ * raised by the call that completes the request, all others by this one. */
 ORIEL_EXTENSION_(Win_iflush, (int rank, MPI_Win win, MPI_Request *request))
 ORIEL_EXTENSION_(Win_iflush_all, (MPI_Win win, MPI_Request *request))
 
@@ -143,13 +147,14 @@ enum { MPIX_CMP_EQ = 1, MPIX_CMP_NE, MPIX_CMP_LT, MPIX_CMP_LE, MPIX_CMP_GT, MPIX
 /* Wait until the element at disp in the calling rank's own window memory compares with *value as
  * asked. disp is in the calling rank's displacement units, an address for a dynamic window.
  * datatype is a predefined integer of 1, 2, 4 or 8 bytes, and the element is aligned. What a rank
- * wrote before its update of the element is then visible. The wait sleeps: operations of Oriel
- * wake it at once when their origin completes them, and it sees plain stores within a millisecond.
- * test does not wait; flag is 1 if the comparison holds. Both are local calls and need no epoch.
+ * wrote before its update of the element is then visible. The wait sleeps: operations on this
+ * window wake it at once when their origin completes them. It sees plain stores, and puts by RDMA
+ * devices, within a millisecond. test does not wait; flag is 1 if the comparison holds. Both are
+ * local calls and need no epoch.
  *
- * Errors: MPI_ERR_RMA_RANGE, MPI_ERR_TYPE, MPI_ERR_ARG for an unknown comparison, a NULL or an
- * element that is not aligned, and MPI_ERR_OTHER if a rank of the window has died while the call
- * waits. */
+ * Errors: MPI_ERR_RMA_RANGE, MPI_ERR_DISP for a negative disp, MPI_ERR_TYPE, MPI_ERR_ARG for an
+ * unknown comparison, a NULL or an element that is not aligned, and MPI_ERR_OTHER if a rank of the
+ * window has died while the call waits. */
 ORIEL_EXTENSION_(Win_wait_until, (MPI_Win win, MPI_Aint disp, MPI_Datatype datatype, int comparison,
                                   const void *value))
 ORIEL_EXTENSION_(Win_test_until, (MPI_Win win, MPI_Aint disp, MPI_Datatype datatype, int comparison,

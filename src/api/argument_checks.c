@@ -67,19 +67,34 @@ static enum oriel_status check_attached(const struct oriel_window *window, MPI_A
                        : check_runs(window, address, target);
 }
 
+enum oriel_status oriel_check_rank(const struct oriel_window *window, int rank)
+{
+    if (oriel_likely((uint32_t)rank < (uint32_t)window->n))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_RANK, "rank %d is outside the window (ranks 0 to %d)", rank,
+                      window->n - 1);
+}
+
 enum oriel_status oriel_check_target(struct oriel_window *window, int target_rank,
                                      MPI_Aint target_disp, enum oriel_issue issue,
                                      struct oriel_span *target)
 {
-    int64_t low_bytes;
-    int64_t high_bytes;
-    int64_t offset_bytes;
-    const struct oriel_type *type = target->side.type;
     if (target_rank < 0 || target_rank >= window->n)
         return oriel_fail(ORIEL_E_RANK, "target rank %d is outside the window (ranks 0 to %d)",
                           target_rank, window->n - 1);
     if (issue == ORIEL_ISSUE_NOW && !oriel_access_allowed(window, target_rank))
         return oriel_fail(ORIEL_E_SYNC, "no access epoch to rank %d is open", target_rank);
+    return oriel_check_range(window, target_rank, target_disp, issue, target);
+}
+
+enum oriel_status oriel_check_range(struct oriel_window *window, int target_rank,
+                                    MPI_Aint target_disp, enum oriel_issue issue,
+                                    struct oriel_span *target)
+{
+    int64_t low_bytes;
+    int64_t high_bytes;
+    int64_t offset_bytes;
+    const struct oriel_type *type = target->side.type;
     const struct oriel_target *there = &window->targets[target_rank];
     target->rank = target_rank;
     target->offset_bytes = 0;

@@ -66,6 +66,14 @@ enum oriel_status oriel_check_target(struct oriel_window *window, int target_ran
                                      MPI_Aint target_disp, enum oriel_issue issue,
                                      struct oriel_span *target);
 
+/* The range of the target's side at any rank, in no epoch; sets rank and offset as above. */
+enum oriel_status oriel_check_range(struct oriel_window *window, int target_rank,
+                                    MPI_Aint target_disp, enum oriel_issue issue,
+                                    struct oriel_span *target);
+
+/* ORIEL_E_RANK for a rank outside the window. */
+enum oriel_status oriel_check_rank(const struct oriel_window *window, int rank);
+
 /* The operator on the kind (ORIEL_KIND_NONE: nothing is accessed). ORIEL_E_OP if it is user-defined
  * or not allowed there. */
 enum oriel_status oriel_check_operator(MPI_Op op, enum oriel_kind kind, enum oriel_operator *out);

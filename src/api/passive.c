@@ -1,9 +1,5 @@
-/* Locks, flushes and sync (MPI-4.1, 13.5.3, 13.5.4). On one node operations are complete when they
- * return, except short ones that are deferred (rma/deferred.c). A flush executes those. Otherwise a
- * flush is the memory barrier that its callers rely on (a later get must not pass an earlier put:
- * base/tls_cache.h), and a local flush has no effect. In a window that spans nodes, a flush waits
- * for replies, and a local flush waits for operations that return data. Programs poll with flush,
- * unlock and sync, so these calls let the host make progress from time to time. */
+/* Locks (MPI-4.1, 13.5.3). Programs poll with unlock, so it lets the host make progress from time
+ * to time. */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/put_get_fast.h"
@@ -11,15 +7,8 @@
 #include "internode/origin/origin_sync.h"
 #include "rma/deferred.h"
 #include "sync/lock.h"
+#include "sync/memory_wait.h"
 #include "window/handle.h"
-
-static enum oriel_status check_rank(const struct oriel_window *window, int rank)
-{
-    if (oriel_likely((uint32_t)rank < (uint32_t)window->n))
-        return ORIEL_OK;
-    return oriel_fail(ORIEL_E_RANK, "rank %d is outside the window (ranks 0 to %d)", rank,
-                      window->n - 1);
-}
 
 /* With several threads, another thread might have to wait for a lazy lock. */
 static bool locks_are_eager(void)
@@ -38,7 +27,7 @@ static __attribute__((noinline)) int lock_general(int lock_type, int rank, int a
     }
     if (rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = check_rank(window, rank);
+    enum oriel_status status = oriel_check_rank(window, rank);
     if (status == ORIEL_OK && lock_type != MPI_LOCK_EXCLUSIVE && lock_type != MPI_LOCK_SHARED)
         status = oriel_fail(ORIEL_E_LOCKTYPE, "lock type %d", lock_type);
     if (status == ORIEL_OK)
@@ -78,12 +67,13 @@ static __attribute__((noinline)) int unlock_general(int rank, MPI_Win win)
                                               : oriel_error_not_a_window("MPI_Win_unlock");
     if (rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = check_rank(window, rank);
+    enum oriel_status status = oriel_check_rank(window, rank);
     if (status != ORIEL_OK)
         return oriel_error_raise(window, "MPI_Win_unlock", status);
     const enum oriel_status done = oriel_deferred_complete(window, rank);
     status = oriel_unlock(window, rank);
     if (status == ORIEL_OK) {
+        oriel_memory_changed(window);
         oriel_tls_cache_fenced();
         status = done;
     }
@@ -93,6 +83,7 @@ static __attribute__((noinline)) int unlock_general(int rank, MPI_Win win)
 static __attribute__((noinline)) int unlock_wake(int rank)
 {
     oriel_unlock_wake(oriel_tls_cache.window, rank);
+    oriel_memory_changed(oriel_tls_cache.window);
     oriel_tls_cache_fenced();
     return MPI_SUCCESS;
 }
@@ -107,6 +98,7 @@ int oriel_entry_Win_unlock(int rank, MPI_Win win)
         return unlock_general(rank, win);
     if (oriel_unlikely(end == ORIEL_LOCK_LEFT_SLEEPERS))
         return unlock_wake(rank);
+    oriel_memory_changed(oriel_tls_cache.window);
     oriel_tls_cache_fenced();
     return MPI_SUCCESS;
 }
@@ -132,101 +124,7 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_unlock_all(win)
                                               : oriel_error_not_a_window("MPI_Win_unlock_all");
-    return oriel_error_raise(window, "MPI_Win_unlock_all", oriel_unlock_all(window));
-}
-
-/* The same for a window that spans nodes; done: the status of this node's operations. */
-static enum oriel_status flush_internode(struct oriel_window *window, int32_t target, bool remote,
-                                         enum oriel_status done)
-{
-    oriel_tls_cache_flush();
-    if (target >= 0 && !oriel_is_internode(window, target))
-        return done;
-    const enum oriel_status flushed = remote ? oriel_internode_flush(window, target)
-                                             : oriel_internode_flush_local(window, target);
-    return flushed == ORIEL_OK ? done : flushed;
-}
-
-/* Any of the four flushes; target is -1 for all. On one node local completion needs no step. */
-static inline enum oriel_status flush_target(struct oriel_window *window, int32_t target,
-                                             bool remote)
-{
-    if (oriel_unlikely(!oriel_passive_epoch(window, target)))
-        return oriel_fail(ORIEL_E_SYNC, "no passive-target epoch is open");
-    enum oriel_status done = ORIEL_OK;
-    if (oriel_unlikely(window->deferred != NULL) && remote)
-        done = oriel_deferred_complete_all(window, target);
-    if (oriel_unlikely(window->internode != NULL))
-        return flush_internode(window, target, remote, done);
-    if (remote)
-        oriel_tls_cache_flush();
-    else
-        oriel_tls_cache_count_turn();
-    return done;
-}
-
-static inline enum oriel_status flush_rank(struct oriel_window *window, int rank, bool remote)
-{
-    if (oriel_unlikely(rank == MPI_PROC_NULL))
-        return ORIEL_OK;
-    enum oriel_status status = check_rank(window, rank);
-    return oriel_likely(status == ORIEL_OK) ? flush_target(window, rank, remote) : status;
-}
-
-static __attribute__((noinline)) int flush_general(int rank, MPI_Win win)
-{
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush(rank, win)
-                                              : oriel_error_not_a_window("MPI_Win_flush");
-    return oriel_error_raise(window, "MPI_Win_flush", flush_rank(window, rank, true));
-}
-
-int oriel_entry_Win_flush(int rank, MPI_Win win)
-{
-    if (oriel_unlikely(!oriel_fast_window(win)) ||
-        oriel_unlikely((uint32_t)rank >= oriel_tls_cache.ranks) ||
-        oriel_unlikely(!oriel_passive_epoch_to(oriel_tls_cache.window, rank)))
-        return flush_general(rank, win);
-    oriel_tls_cache_flush();
-    return MPI_SUCCESS;
-}
-
-int oriel_entry_Win_flush_local(int rank, MPI_Win win)
-{
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_local(rank, win)
-                                              : oriel_error_not_a_window("MPI_Win_flush_local");
-    return oriel_error_raise(window, "MPI_Win_flush_local", flush_rank(window, rank, false));
-}
-
-int oriel_entry_Win_flush_all(MPI_Win win)
-{
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_all(win)
-                                              : oriel_error_not_a_window("MPI_Win_flush_all");
-    return oriel_error_raise(window, "MPI_Win_flush_all", flush_target(window, -1, true));
-}
-
-int oriel_entry_Win_flush_local_all(MPI_Win win)
-{
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_flush_local_all(win)
-                                              : oriel_error_not_a_window("MPI_Win_flush_local_all");
-    return oriel_error_raise(window, "MPI_Win_flush_local_all", flush_target(window, -1, false));
-}
-
-/* Accepted outside of epochs, since programs do that. */
-int oriel_entry_Win_sync(MPI_Win win)
-{
-    struct oriel_window *window = oriel_handle_find(win);
-    if (oriel_unlikely(window == NULL))
-        return oriel_handle_is_forwarded(win) ? oriel_host()->Win_sync(win)
-                                              : oriel_error_not_a_window("MPI_Win_sync");
-    oriel_fence_full();
-    oriel_tls_cache_fenced();
-    return MPI_SUCCESS;
+    enum oriel_status status = oriel_unlock_all(window);
+    oriel_memory_changed(window);
+    return oriel_error_raise(window, "MPI_Win_unlock_all", status);
 }

@@ -5,11 +5,14 @@
  * completes the request is a third owner until it has raised the error. */
 #include "api/requests.h"
 
+#include "internode/origin/flush_several.h"
 #include "internode/origin/origin_sync.h"
 #include "internode/origin/rma_requests.h"
 #include "window/handle.h"
 #include "window/host_objects.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct oriel_request_state {
@@ -21,9 +24,13 @@ struct oriel_request_state {
     uint64_t window_id;
     bool noted; /* in this thread's list of failures */
     struct oriel_request_state *next_failed;
+    struct oriel_internode_flush flush;
+    struct oriel_request_state *next_flush;
 };
 
 static _Thread_local struct oriel_request_state *failed;
+static pthread_mutex_t flushes_mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct oriel_request_state *flushes; /* in progress; flushes_mutex */
 
 static void request_drop_owner(struct oriel_request_state *asked)
 {
@@ -181,14 +188,7 @@ void oriel_request_drop(struct oriel_request_state *asked)
     request_drop_owner(asked);
 }
 
-/* --- completing --- */
-
-void oriel_requests_progress(void)
-{
-    oriel_rma_request_progress();
-    report_ended_requests();
-    oriel_persistent_progress();
-}
+/* --- flushes --- */
 
 /* The window of the operation, if it still exists. */
 static struct oriel_window *window_of(const struct oriel_request_state *asked)
@@ -197,6 +197,82 @@ static struct oriel_window *window_of(const struct oriel_request_state *asked)
     return window != NULL && window->internode != NULL && window->internode->id == asked->window_id
                ? window
                : NULL;
+}
+
+static void flush_end(struct oriel_request_state *asked, const struct oriel_first_failure *failure)
+{
+    asked->pending.status = failure->status;
+    snprintf(asked->pending.text, sizeof asked->pending.text, "%.*s",
+             (int)sizeof asked->pending.text - 1, failure->text);
+    oriel_rma_request_end(&asked->pending);
+}
+
+/* With flushes_mutex held. */
+static void flush_list_add(struct oriel_request_state *asked)
+{
+    asked->next_flush = flushes;
+    flushes = asked;
+}
+
+int oriel_request_flush(struct oriel_window *window, const char *call, int32_t target,
+                        MPI_Request *request)
+{
+    struct oriel_internode_flush flush;
+    struct oriel_request_state *asked;
+    struct oriel_first_failure failure = {.status = ORIEL_OK};
+    enum oriel_status ended_with = ORIEL_OK;
+    enum oriel_status status = oriel_internode_flush_begin(window, target, &flush);
+    const bool ended =
+        status == ORIEL_OK && oriel_internode_flush_has_ended(window, &flush, &ended_with);
+    oriel_first_failure_record(&failure, ended_with);
+    if (ended && failure.status == ORIEL_OK)
+        return oriel_error_raise(window, call, oriel_host_completed_request(request));
+    if (status == ORIEL_OK)
+        status = request_create(window, &asked);
+    if (status != ORIEL_OK)
+        return oriel_error_raise(window, call, status);
+    atomic_fetch_add_explicit(&oriel_requests_open, 1, memory_order_relaxed);
+    oriel_rma_request_add(&asked->pending, target);
+    asked->flush = flush;
+    *request = asked->handle;
+    pthread_mutex_lock(&flushes_mutex);
+    if (ended)
+        flush_end(asked, &failure);
+    else
+        flush_list_add(asked);
+    pthread_mutex_unlock(&flushes_mutex);
+    return MPI_SUCCESS;
+}
+
+/* Ends those that are over, in one thread at a time. A window that has been freed is flushed. */
+static void end_flushes(void)
+{
+    if (pthread_mutex_trylock(&flushes_mutex) != 0)
+        return;
+    for (struct oriel_request_state **link = &flushes; *link != NULL;) {
+        struct oriel_request_state *asked = *link;
+        struct oriel_window *window = window_of(asked);
+        struct oriel_first_failure failure = {.status = ORIEL_OK};
+        enum oriel_status status = ORIEL_OK;
+        if (window != NULL && !oriel_internode_flush_has_ended(window, &asked->flush, &status)) {
+            link = &asked->next_flush;
+            continue;
+        }
+        oriel_first_failure_record(&failure, status);
+        *link = asked->next_flush;
+        flush_end(asked, &failure);
+    }
+    pthread_mutex_unlock(&flushes_mutex);
+}
+
+/* --- completing --- */
+
+void oriel_requests_progress(void)
+{
+    oriel_rma_request_progress();
+    end_flushes();
+    report_ended_requests();
+    oriel_persistent_progress();
 }
 
 bool oriel_requests_failed(const char *call, int *error_class, MPI_Request *request)

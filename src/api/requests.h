@@ -36,6 +36,10 @@ enum oriel_status oriel_request_failure(const struct oriel_request_state *asked,
                                         struct oriel_window *window);
 void oriel_request_drop(struct oriel_request_state *asked);
 
+/* A flush of an internode target, or of all for -1, that ends with the request. */
+int oriel_request_flush(struct oriel_window *window, const char *call, int32_t target,
+                        MPI_Request *request);
+
 /* Whether completion functions must poll. A thread that has a request has seen it counted. */
 static inline bool oriel_requests_are_open(void)
 {

@@ -19,6 +19,20 @@ static inline uint32_t oriel_load_relaxed(const _Atomic uint32_t *word)
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 
+/* Whether the word has any of these bits (a constant); a relaxed load. On x86-64 the comparison
+ * includes the load, which saves an instruction where each counts. */
+static inline __attribute__((always_inline)) int oriel_load_has(const _Atomic uint32_t *word,
+                                                                uint32_t bits)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+    int has;
+    __asm__ volatile("testl %2, %1" : "=@ccnz"(has) : "m"(*word), "ir"(bits));
+    return has;
+#else
+    return (atomic_load_explicit(word, memory_order_relaxed) & bits) != 0;
+#endif
+}
+
 static inline void oriel_store_release(_Atomic uint32_t *word, uint32_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);

@@ -41,3 +41,16 @@ const char *oriel_fail_message(void)
 {
     return last_message;
 }
+
+void oriel_first_failure_record(struct oriel_first_failure *first, enum oriel_status status)
+{
+    if (status == ORIEL_OK || first->status != ORIEL_OK)
+        return;
+    first->status = status;
+    snprintf(first->text, sizeof first->text, "%s", last_message);
+}
+
+enum oriel_status oriel_first_failure_raise(const struct oriel_first_failure *first)
+{
+    return first->status == ORIEL_OK ? ORIEL_OK : oriel_fail(first->status, "%s", first->text);
+}

@@ -28,4 +28,17 @@ bool oriel_fail_is_of_other(void);
 /* This thread's last message; empty if nothing has failed yet. */
 const char *oriel_fail_message(void);
 
+/* The first of several failures, with its message, which later ones must not replace. Initially
+ * {ORIEL_OK}. */
+struct oriel_first_failure {
+    enum oriel_status status;
+    char text[512];
+};
+
+/* After a call: keeps its failure, if it is the first. */
+void oriel_first_failure_record(struct oriel_first_failure *first, enum oriel_status status);
+
+/* Makes the first failure this thread's last one, and returns its status. */
+enum oriel_status oriel_first_failure_raise(const struct oriel_first_failure *first);
+
 #endif

@@ -102,14 +102,20 @@ static inline void oriel_tls_cache_mark(void)
 
 void oriel_tls_cache_host_turn(void) __attribute__((cold));
 
-/* F2, F3, and every ORIEL_TLS_CACHE_TURNS flushes the host's turn. */
-static inline __attribute__((always_inline)) void oriel_tls_cache_flush(void)
+/* F2, F3. Returns whether it is the host's turn. */
+static inline __attribute__((always_inline)) bool oriel_tls_cache_flush_fence(void)
 {
     if (oriel_likely((int32_t)--oriel_tls_cache.turns >= 0) && ORIEL_STORES_IN_ORDER)
-        return;         /* F3 */
+        return false;   /* F3 */
     oriel_fence_full(); /* F2 */
     oriel_tls_cache.turns &= ORIEL_TLS_CACHE_COUNT;
-    if (oriel_unlikely(oriel_tls_cache.turns > ORIEL_TLS_CACHE_TURNS))
+    return oriel_unlikely(oriel_tls_cache.turns > ORIEL_TLS_CACHE_TURNS);
+}
+
+/* The same, and every ORIEL_TLS_CACHE_TURNS flushes the host's turn. */
+static inline __attribute__((always_inline)) void oriel_tls_cache_flush(void)
+{
+    if (oriel_tls_cache_flush_fence())
         oriel_tls_cache_host_turn();
 }
 

@@ -38,7 +38,7 @@
 enum {
     CHECKS = 100,
     YIELD_NS = 1000000,
-    SLEEP_NS = 1000000,
+    SLEEP_NS = ORIEL_SLEEP_NS,
     WATCH_NS = 100000000,
     YIELDS_PER_PROGRESS = 32
 };
@@ -138,56 +138,85 @@ void oriel_wake_sleepers(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+void oriel_sleep_begin(struct oriel_sleep *sleep, const struct oriel_watch *watch)
+{
+    const uint64_t now_ns = oriel_now_ns();
+    *sleep = (struct oriel_sleep){.watch = watch, .since_ns = now_ns, .asked_ns = now_ns};
+}
+
+enum oriel_status oriel_sleep_step(struct oriel_sleep *sleep)
+{
+    const struct oriel_watch *watch = sleep->watch;
+    (void)requests_serve(false);
+    oriel_wait_progress();
+    uint64_t now_ns = oriel_now_ns();
+    bool asks = now_ns - sleep->asked_ns >= WATCH_NS;
+    if (asks || (!sleep->is_published && now_ns - sleep->since_ns >= SLEEP_NS))
+        oriel_wait_publish(watch, sleep->since_ns, &sleep->is_published);
+    if (watch == NULL || !asks)
+        return ORIEL_OK;
+    enum oriel_status status = watch->check(watch->context);
+    sleep->asked_ns = oriel_now_ns();
+    return status;
+}
+
+void oriel_sleep_end(const struct oriel_sleep *sleep)
+{
+    oriel_wait_unpublish(sleep->is_published);
+}
+
 static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
                                        enum oriel_wait_for condition, uint32_t wanted,
                                        const struct oriel_watch *watch)
 {
     static const struct timespec limit = {.tv_nsec = SLEEP_NS};
     enum oriel_status status = ORIEL_OK;
-    const uint64_t since_ns = oriel_now_ns();
-    uint64_t asked_ns = since_ns;
-    bool is_published = false;
+    struct oriel_sleep sleep;
+    oriel_sleep_begin(&sleep, watch);
     atomic_fetch_add_explicit(sleepers, 1, memory_order_seq_cst); /* S1 */
-    for (;;) {
+    while (status == ORIEL_OK) {
         oriel_delay();
         uint32_t value = oriel_load_acquire(word);
         if (oriel_wait_reached(value, condition, wanted))
             break;
         syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0); /* S2 */
-        (void)requests_serve(false);
-        oriel_wait_progress();
-        uint64_t now_ns = oriel_now_ns();
-        bool asks = now_ns - asked_ns >= WATCH_NS;
-        if (asks || (!is_published && now_ns - since_ns >= SLEEP_NS))
-            oriel_wait_publish(watch, since_ns, &is_published);
-        if (watch == NULL || !asks)
-            continue;
-        status = watch->check(watch->context);
-        if (status != ORIEL_OK) {
-            /* the word may have changed during the check: it is no error that a peer finalises
-             * normally */
-            if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
-                status = ORIEL_OK;
-            break;
-        }
-        asked_ns = oriel_now_ns();
+        status = oriel_sleep_step(&sleep);
     }
+    /* the word may have changed during the check: it is no error that a peer finalises normally */
+    if (status != ORIEL_OK && oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
+        status = ORIEL_OK;
     atomic_fetch_sub_explicit(sleepers, 1, memory_order_seq_cst);
-    oriel_wait_unpublish(is_published);
+    oriel_sleep_end(&sleep);
     return status;
 }
 
-/* Checks the word several times: back to back, or with a pause before each check, which leaves the
- * cache line to its writer. Sets *served if the process served a request in a pause. */
-static inline bool word_check(const _Atomic uint32_t *word, enum oriel_wait_for condition,
-                              uint32_t wanted, int times, bool pauses, bool *served)
+/* What a wait waits for. */
+struct awaited {
+    const _Atomic uint32_t *word; /* NULL: a condition of the caller's */
+    enum oriel_wait_for condition;
+    uint32_t wanted;
+    bool (*holds)(const void *context);
+    const void *context;
+};
+
+static inline __attribute__((always_inline)) bool awaited_holds(const struct awaited *awaited)
+{
+    return awaited->word != NULL ? oriel_wait_reached(oriel_load_acquire(awaited->word),
+                                                      awaited->condition, awaited->wanted)
+                                 : awaited->holds(awaited->context);
+}
+
+/* Checks several times: back to back, or with a pause before each check, which leaves the cache
+ * line to its writer. Sets *served if the process served a request in a pause. */
+static inline bool awaited_check(const struct awaited *awaited, int times, bool pauses,
+                                 bool *served)
 {
     for (int i = 0; i < times; i++) {
         if (pauses) {
             oriel_cpu_relax();
             *served |= requests_serve(false);
         }
-        if (oriel_wait_reached(oriel_load_acquire(word), condition, wanted))
+        if (awaited_holds(awaited))
             return true;
     }
     return false;
@@ -253,11 +282,10 @@ static void naps_plan(bool yields_helped)
     useless_yields_max = yields_helped ? USELESS_YIELDS : USELESS_YIELDS_AGAIN;
 }
 
-/* Spins and yields. Returns true if the word reached the wanted value before it is time to
- * sleep. */
-static bool wait_spinning(const _Atomic uint32_t *word, enum oriel_wait_for condition,
-                          uint32_t wanted)
+/* Spins and yields. Returns true if the condition held before it is time to sleep. */
+static bool wait_spinning(const struct awaited *awaited)
 {
+    const enum oriel_wait_for condition = awaited->condition;
     uint64_t begin_ns = oriel_now_ns();
     uint64_t now_ns = begin_ns;
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
@@ -275,8 +303,8 @@ static bool wait_spinning(const _Atomic uint32_t *word, enum oriel_wait_for cond
             useless_yields = processor_yield(&now_ns) ? 0 : useless_yields + 1;
             has_yielded |= useless_yields == 0;
         }
-        is_reached = word_check(word, condition, wanted, skips_spinning ? CHECKS : PAUSED_CHECKS,
-                                !skips_spinning, &served);
+        is_reached = awaited_check(awaited, skips_spinning ? CHECKS : PAUSED_CHECKS,
+                                   !skips_spinning, &served);
         begin_ns = served ? now_ns : begin_ns;
         served = false;
     }
@@ -306,18 +334,31 @@ void oriel_wait_time_end(const struct oriel_watch *watch, uint64_t begin_ns)
         observer->end(watch, oriel_now_ns() - begin_ns);
 }
 
+/* All that precedes sleeping. */
+static bool wait_awake(const struct awaited *awaited)
+{
+    bool served = requests_serve(true);
+    if (awaited_check(awaited, CHECKS, false, &served))
+        return true;
+    if (naps == 0 || awaited->condition != ORIEL_WAIT_SIGNALLED)
+        return wait_spinning(awaited);
+    naps--;
+    return false;
+}
+
+bool oriel_wait_spinning(bool (*holds)(const void *context), const void *context)
+{
+    return wait_awake(
+        &(struct awaited){.condition = ORIEL_WAIT_SIGNALLED, .holds = holds, .context = context});
+}
+
 static enum oriel_status wait_long(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
                                    enum oriel_wait_for condition, uint32_t wanted,
                                    const struct oriel_watch *watch)
 {
-    bool served = requests_serve(true);
-    if (word_check(word, condition, wanted, CHECKS, false, &served))
-        return ORIEL_OK;
-    if (naps > 0 && condition == ORIEL_WAIT_SIGNALLED)
-        naps--;
-    else if (wait_spinning(word, condition, wanted))
-        return ORIEL_OK;
-    return wait_sleeping(word, sleepers, condition, wanted, watch);
+    return wait_awake(&(struct awaited){.word = word, .condition = condition, .wanted = wanted})
+               ? ORIEL_OK
+               : wait_sleeping(word, sleepers, condition, wanted, watch);
 }
 
 enum oriel_status oriel_wait_slow(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,

@@ -46,16 +46,17 @@ enum oriel_waiting {
     /* begins with struct oriel_create_progress (create/create.h); the same, in the host's
      * collectives */
     ORIEL_WAITING_AGREE,
-    ORIEL_WAITING_POST,     /* for a rank to post */
-    ORIEL_WAITING_COMPLETE, /* for a rank to complete */
+    ORIEL_WAITING_POST,         /* for a rank to post */
+    ORIEL_WAITING_COMPLETE,     /* for a rank to complete */
     ORIEL_WAITING_NOTIFICATION, /* for a notification, of any rank */
-    ORIEL_WAITING_LOCK,     /* for the lock of a target */
-    ORIEL_WAITING_LOCK_ALL, /* for the exclusive holders to release */
-    ORIEL_WAITING_UPDATE,   /* for a rank's update of the same target */
-    ORIEL_WAITING_NODE,     /* for an answer from another node, for a rank there */
+    ORIEL_WAITING_LOCK,         /* for the lock of a target */
+    ORIEL_WAITING_LOCK_ALL,     /* for the exclusive holders to release */
+    ORIEL_WAITING_UPDATE,       /* for a rank's update of the same target */
+    ORIEL_WAITING_NODE,         /* for an answer from another node, for a rank there */
     /* begins with a pointer to struct oriel_agent (transport/agent/agent.h); for its answer, or for
      * a slot */
     ORIEL_WAITING_AGENT,
+    ORIEL_WAITING_MEMORY, /* for a value in its own memory, from any rank of the window */
     ORIEL_WAITING_COUNT
 };
 
@@ -95,6 +96,23 @@ static inline enum oriel_status oriel_wait(_Atomic uint32_t *word, _Atomic uint3
                ? ORIEL_OK
                : oriel_wait_slow(word, sleepers, condition, wanted, watch);
 }
+
+/* For waits that do not use oriel_wait: spins and yields as it does, as long as it does before it
+ * sleeps. Returns true once the condition holds. */
+bool oriel_wait_spinning(bool (*holds)(const void *context), const void *context);
+
+/* A sleep in steps of at most a millisecond. */
+struct oriel_sleep {
+    const struct oriel_watch *watch; /* or NULL */
+    uint64_t since_ns, asked_ns;
+    bool is_published;
+};
+#define ORIEL_SLEEP_NS 1000000
+void oriel_sleep_begin(struct oriel_sleep *sleep, const struct oriel_watch *watch);
+/* After each step: lets the host progress, serves others, publishes the wait, and asks the watch
+ * when it is time. Any result but ORIEL_OK ends the wait, unless its condition now holds. */
+enum oriel_status oriel_sleep_step(struct oriel_sleep *sleep);
+void oriel_sleep_end(const struct oriel_sleep *sleep);
 
 /* Whether spinning may help: no other thread has lately needed this processor. */
 bool oriel_wait_may_spin(void);

@@ -82,6 +82,7 @@ struct oriel_internode_request {
     struct oriel_window *window;
     struct oriel_rma_request *pending; /* the request-based operation it belongs to, or NULL */
     _Atomic uint32_t owners;           /* if pending is not NULL */
+    uint64_t number;                   /* of the window's open requests, from 1 */
     int32_t target;
     bool is_rdma; /* an RDMA get: the reply is the data alone */
 };
@@ -151,6 +152,7 @@ struct oriel_internode {
     int32_t flagged_count;
     struct oriel_internode_request *open; /* requests not awaited yet, newest first */
     unsigned open_count;
+    uint64_t opened; /* number of open requests so far */
     /* preallocated requests, one for the unlock of each held lock */
     struct oriel_internode_request *unlock_requests;
     /* the first failure that a reply reported since the last flush, with its message */

@@ -179,6 +179,7 @@ static enum oriel_status start_locked(void)
     header->identity = file.identity;
     header->reserve_bytes = allocator.reserve_bytes;
     header->owner_address = (uint64_t)(uintptr_t)allocator.base;
+    oriel_life_start(oriel_file_life(allocator.base));
     file.started = true;
     oriel_reserve_fd_reserve();
     return ORIEL_OK;

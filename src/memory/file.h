@@ -5,8 +5,8 @@
  *
  * The first three pages are:
  *
- * - page 0: the header, then the words of the processes that copy into the owner's memory
- *   (transport/remote_writers.h)
+ * - page 0: the header, then the owner's life word (life.h), then the words of the processes that
+ *   copy into the owner's memory (transport/remote_writers.h)
  * - page 1: one slot per thread of the owner that performs accumulates (sync/atomic_mode.h)
  * - page 2: what the owner waits for (observe/state/state.h)
  *
@@ -20,6 +20,7 @@
 
 #include "base/identity.h"
 #include "base/status.h"
+#include "memory/life.h"
 #include "memory/pages.h"
 #include "transport/remote_writers.h"
 
@@ -28,7 +29,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { ORIEL_FILE_VERSION = 7, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_FINALISED = 2 };
+enum { ORIEL_FILE_VERSION = 8, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_FINALISED = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
 /* alignment of offset 0 in every process, and the largest alignment of an allocation */
@@ -59,10 +60,17 @@ struct oriel_file_header {
 _Static_assert(sizeof(struct oriel_file_header) == 96, "peers of the same version read it");
 
 /* In the first page, after the header. */
-#define ORIEL_FILE_REMOTE_WRITERS_OFFSET UINT64_C(128)
+#define ORIEL_FILE_LIFE_OFFSET           UINT64_C(128)
+#define ORIEL_FILE_REMOTE_WRITERS_OFFSET UINT64_C(192)
 _Static_assert(ORIEL_FILE_REMOTE_WRITERS_OFFSET + sizeof(struct oriel_remote_writers) <=
                    ORIEL_PAGE_BYTES,
-               "the first page holds both");
+               "the first page holds all three");
+
+/* base: this process's address of offset 0 of the owner's file. */
+static inline struct oriel_life *oriel_file_life(char *base)
+{
+    return (struct oriel_life *)(base + ORIEL_FILE_LIFE_OFFSET);
+}
 
 /* The processes that write to the owner's memory with the kernel's copies. base: this process's
  * address of offset 0 of the owner's file. */

@@ -38,6 +38,7 @@
 #include "internode/origin/origin_sync.h"
 #include "sync/access_words.h"
 #include "sync/epoch.h"
+#include "sync/memory_wait.h"
 #include "sync/pscw_counters.h"
 #include "sync/sync.h"
 
@@ -214,6 +215,7 @@ enum oriel_status oriel_complete(struct oriel_window *window)
                 notify_internode(window, targets->partners[i], oriel_internode_complete, status);
         oriel_event_signal(&targets->partners[i]->completes); /* C3 */
     }
+    oriel_memory_changed(window); /* C3 is the fence, if there is a target */
     /* a failed operation that returns data to this process */
     if (window->internode != NULL && status == ORIEL_OK)
         status = oriel_internode_take_failure(window->internode);

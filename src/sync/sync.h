@@ -43,7 +43,7 @@ bool oriel_locks_held(const struct oriel_window *window);
 /* Whether a passive-target epoch to this target is open. */
 static inline bool oriel_passive_epoch_to(const struct oriel_window *window, int32_t target)
 {
-    if (oriel_likely(oriel_load_relaxed(&window->epoch) & ORIEL_EPOCH_LOCK_ALL))
+    if (oriel_likely(oriel_load_has(&window->epoch, ORIEL_EPOCH_LOCK_ALL)))
         return true;
     return oriel_access_is_lock(oriel_window_access_to(window, target));
 }

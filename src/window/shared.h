@@ -73,6 +73,8 @@ struct oriel_common {
     /* from the start of this struct to struct oriel_nodes; 0 on a single node */
     uint64_t nodes_offset;
     struct oriel_event departed; /* ranks that will not touch this struct any more */
+    /* threads of this node that sleep until memory of the window changes (sync/memory_wait.c) */
+    _Atomic uint32_t memory_sleepers;
     /* at all barriers so far; wraps (sync/barrier.c) */
     alignas(ORIEL_CACHE_LINE) struct oriel_event arrivals;
     alignas(ORIEL_CACHE_LINE) struct oriel_lock_all_gate gate;

@@ -1,6 +1,7 @@
 /* The scenarios in which a rank dies while the others wait for it (fault.h), on any division of the
  * ranks into nodes. faults.py starts each in a launch of its own. */
 #include "fault.h"
+#include "oriel/ext.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -198,6 +199,39 @@ static int accumulate_once(void)
     return code != MPI_SUCCESS ? code : MPI_Win_flush(0, win);
 }
 
+/* Nothing waits for the victim: the calls that complete operations report its death, each of them
+ * from the moment on at which the process has ended. */
+static int flush_victim(int how)
+{
+    double value = 1;
+    int code = how == 0 ? MPI_Get(&value, 1, MPI_DOUBLE, victim, 0, 1, MPI_DOUBLE, win)
+                        : MPI_Put(&value, 1, MPI_DOUBLE, victim, 0, 1, MPI_DOUBLE, win);
+    if (code != MPI_SUCCESS)
+        return code;
+    return how == 2   ? MPI_Win_flush_all(win)
+           : how == 3 ? MPIX_Win_flush_list(1, &victim, win)
+                      : MPI_Win_flush(victim, win);
+}
+
+static int flush_until_error(void)
+{
+    int code = MPI_Win_lock_all(0, win);
+    for (int how = 0; how < 4; how++) {
+        for (double end = seconds_now() + 2; code == MPI_SUCCESS && seconds_now() < end;)
+            code = flush_victim(how);
+        if (code == MPI_SUCCESS || how == 3)
+            return code;
+        code = MPI_SUCCESS;
+    }
+    return code;
+}
+
+static int wait_memory(void)
+{
+    const int64_t never = 77;
+    return MPIX_Win_wait_until(win, 0, MPI_INT64_T, MPIX_CMP_EQ, &never);
+}
+
 static long some_us(void)
 {
     return 5000 + (long)(seconds_now() * 1e9) % 20000;
@@ -358,6 +392,8 @@ const struct scenario scenarios[] = {
     {"creations", connect_all, create_until_dead, create_until_error, false, connect_all, false},
     {"accumulate", connect_all, accumulate_until_dead, accumulate_for_a_while, true, connect_all,
      false},
+    {"flushed", connect_all, nothing, flush_until_error, false, connect_all, false},
+    {"awaited", nothing, nothing, wait_memory, false, NULL, false},
     {"ending", make_unshared_and_post, end_slowly, put_until_error_and_free, false, make_unshared,
      false},
     {"main-ended", make_unshared_and_post, end_main_thread_alone, put_until_error, false,

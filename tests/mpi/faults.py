@@ -41,7 +41,7 @@ ON_ONE_NODE = {"without-descriptors", "creation-again", "ending", "main-ended", 
 SCENARIOS = {
     "faults": ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held", "all-held",
                "start", "posted", "wait", "test", "free", "without-descriptors", "fence-twice", "fencing", "freeing", "creating",
-               "creation", "creation-again", "creation-late", "creations", "accumulate", "ending", "main-ended"],
+               "creation", "creation-again", "creation-late", "creations", "accumulate", "flushed", "awaited", "ending", "main-ended"],
     "faults_internode": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-after-survivor",
                    "lock-after-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
                    "put-fence"],

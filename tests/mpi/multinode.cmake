@@ -38,7 +38,7 @@ function(oriel_multinode_rows)
 endfunction()
 
 foreach(area put_get accumulate_order fence pscw lock dynamic ext_notify
-    ext_persistent ext_memory)
+    ext_persistent ext_memory ext_flush ext_wait)
   oriel_multinode_rows(PROGRAM ${area} QUICK)
 endforeach()
 foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate_refused atomicity

@@ -136,6 +136,32 @@ static void started(void)
     MPI_Win_free(&win);
 }
 
+/* --- extensions --- */
+
+static void flushes(void)
+{
+    MPI_Win win;
+    MPI_Request requests[2];
+    long *base;
+    long in = 1;
+    int flag, next = (rank + 1) % ranks;
+    MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+    MPI_Win_lock_all(0, win);
+    MPI_Put(&in, 1, MPI_LONG, next, 1, 1, MPI_LONG, win);
+    MPIX_Win_order(next, win);
+    MPI_Put(&in, 1, MPI_LONG, next, 0, 1, MPI_LONG, win);
+    MPIX_Win_flush_list(1, &next, win);
+    MPIX_Win_flush_windows(1, &win);
+    MPIX_Win_iflush(next, win, &requests[0]); /* SITE flush with request */
+    MPIX_Win_iflush_all(win, &requests[1]);
+    for (int i = 0; i < 2; i++)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    MPIX_Win_wait_until(win, 0, MPI_LONG, MPIX_CMP_EQ, &in); /* SITE wait for memory */
+    MPIX_Win_test_until(win, 1, MPI_LONG, MPIX_CMP_EQ, &in, &flag);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* --- more call sites than a table has --- */
 
 #define FOUR(call)    call call call call
@@ -460,7 +486,7 @@ int main(int argc, char **argv)
                      {"sorts", sorts},    {"served", served},     {"asked", asked},
                      {"many", many},      {"ending", ending},     {"none", none},
                      {"crowd", crowd},    {"notified", notified}, {"atomics", atomics},
-                     {"started", started}};
+                     {"started", started}, {"flushes", flushes}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

@@ -147,6 +147,14 @@ class Counts(Case):
                 self.assertEqual((lock["function"], lock["count"], lock["window"]), ("counts", 300 * ranks, 0))
                 self.assertFalse([site for site in self.sites if site["line"] in (line_of("no effect"), line_of("refused"))])
 
+    def test_extensions_count_as_the_calls_that_they_are_like(self):
+        [window] = self.statistics("flushes", 2)
+        calls = {name: window["calls"][name]["count"] for name in ("flush", "sync")}
+        self.assertEqual(calls, {"flush": 5 * 2, "sync": 2 * 2})
+        for kind, mark in (("flush", "SITE flush with request"), ("sync", "SITE wait for memory")):
+            site = self.site_at(kind, mark)
+            self.assertEqual((site["function"], site["count"]), ("flushes", 2))
+
     def test_each_start_counts_as_the_operation(self):
         [window] = self.statistics("started", 2)
         found = {kind: (row["count"], row["bytes"]) for kind, row in window["operations"].items() if row["count"]}

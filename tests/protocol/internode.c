@@ -1,5 +1,6 @@
 /* src/internode/origin/origin_sync.c: operations on other nodes are complete after their flush;
  * each failure is reported once. */
+#include "internode/origin/flush_several.h"
 #include "simulated_nodes.h"
 #include "no_memory.h"
 
@@ -43,6 +44,102 @@ static void internode_flush_completes_earlier_messages(void **state)
 {
     (void)state;
     nodes_run_sizes(put_flush_look);
+}
+
+static void list_flush_look(struct oriel_window *whole)
+{
+    int ranks[TEAM_MOST];
+    struct oriel_window *window = nodes_open();
+    for (int32_t i = 0; i < window->n; i++)
+        ranks[i] = (window->rank + i) % window->n;
+    for (uint32_t round = 1; team_continues(round) && round < ROUNDS; round++) {
+        for (int32_t i = 0; i < window->n; i++)
+            team_expect(nodes_put(window, i, own(), round) == ORIEL_OK);
+        team_expect(oriel_internode_flush_list(window, window->n, ranks) == ORIEL_OK);
+        team_barrier();
+        for (int32_t i = 0; i < window->n; i++)
+            team_expect(nodes_load(window, (uint64_t)i) == round);
+        team_barrier();
+    }
+    (void)whole;
+    nodes_close(window);
+    nodes_stop();
+}
+
+static void internode_list_completes_its_ranks(void **state)
+{
+    (void)state;
+    nodes_run_sizes(list_flush_look);
+}
+
+static void windows_flush_look(struct oriel_window *whole)
+{
+    struct oriel_window *windows[3], *failed;
+    for (int w = 0; w < 3; w++)
+        windows[w] = nodes_open();
+    const int32_t n = windows[0]->n;
+    for (uint32_t round = 1; team_continues(round) && round < ROUNDS; round++) {
+        for (int w = 0; w < 3; w++)
+            for (int32_t i = 0; i < n; i++)
+                team_expect(nodes_put(windows[w], i, own(), round + (uint32_t)w) == ORIEL_OK);
+        team_expect(oriel_internode_flush_windows(windows, 3, &failed) == ORIEL_OK);
+        team_barrier();
+        for (int w = 0; w < 3; w++)
+            for (int32_t i = 0; i < n; i++)
+                team_expect(nodes_load(windows[w], (uint64_t)i) == round + (uint32_t)w);
+        team_barrier();
+    }
+    /* one of them reports, once; all are flushed */
+    const int32_t target = nodes_remote_rank(windows[0]);
+    team_expect(nodes_put(windows[1], target, NODES_BEYOND, 1) == ORIEL_OK);
+    team_expect(nodes_put(windows[2], target, own(), 7) == ORIEL_OK);
+    team_expect(oriel_internode_flush_windows(windows, 3, &failed) != ORIEL_OK);
+    team_expect(failed == windows[1] && nodes_peek(whole, target, own()) == 7);
+    team_expect(oriel_internode_flush_windows(windows, 3, &failed) == ORIEL_OK && failed == NULL);
+    for (int w = 3; w-- > 0;)
+        nodes_close(windows[w]);
+    nodes_stop();
+}
+
+static void internode_several_windows_are_completed(void **state)
+{
+    (void)state;
+    nodes_run_sizes(windows_flush_look);
+}
+
+/* Until the flush has ended nothing is known; then the put is there, and the get has arrived. */
+static void begin_and_look(struct oriel_window *whole)
+{
+    struct oriel_window *window = nodes_open();
+    const int32_t target = nodes_remote_rank(window);
+    struct oriel_internode_flush flush[2];
+    for (uint32_t round = 1; team_continues(round) && round < ROUNDS; round++) {
+        uint64_t got = 0;
+        enum oriel_status status[2] = {ORIEL_OK, ORIEL_OK};
+        bool ended[2] = {false, false};
+        team_expect(nodes_put(window, target, own(), round) == ORIEL_OK);
+        team_expect(nodes_get(window, target, own(), &got) == ORIEL_OK);
+        team_expect(oriel_internode_flush_begin(window, target, &flush[0]) == ORIEL_OK);
+        team_expect(nodes_put(window, target, own(), round + ROUNDS) == ORIEL_OK);
+        team_expect(oriel_internode_flush_begin(window, -1, &flush[1]) == ORIEL_OK);
+        while (!ended[0] || !ended[1]) {
+            oriel_net_progress();
+            for (int i = 0; i < 2; i++)
+                ended[i] =
+                    ended[i] || oriel_internode_flush_has_ended(window, &flush[i], &status[i]);
+            team_expect(!ended[0] || got == round);
+        }
+        team_expect(status[0] == ORIEL_OK && status[1] == ORIEL_OK);
+        team_expect(nodes_peek(whole, target, own()) == round + ROUNDS);
+    }
+    nodes_close(window);
+    nodes_stop();
+}
+
+static void internode_flush_without_waiting_ends_last(void **state)
+{
+    (void)state;
+    nodes_run_sizes(begin_and_look);
 }
 
 /* Answers arrive at their destination, with any number outstanding, and all of them before the
@@ -419,6 +516,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(internode_flush_completes_earlier_messages),
+        cmocka_unit_test(internode_list_completes_its_ranks),
+        cmocka_unit_test(internode_several_windows_are_completed),
+        cmocka_unit_test(internode_flush_without_waiting_ends_last),
         cmocka_unit_test(internode_flush_awaits_all_requests),
         cmocka_unit_test(internode_flush_may_exceed_the_open_requests_by_one),
         cmocka_unit_test(internode_failure_is_reported_by_the_next_flush_once),

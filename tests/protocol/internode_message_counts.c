@@ -1,6 +1,7 @@
 /* The number and length of messages to a target on another node and back, while its program is
  * outside MPI calls. Locks, flushes and requests for data need one round trip each; other messages
  * travel with them. */
+#include "internode/origin/flush_several.h"
 #include "simulated_nodes.h"
 #include "transport/ucx/library.h"
 #include "transport/ucx/wire.h"
@@ -51,6 +52,19 @@ static void put_and_get_back(struct oriel_window *window, uint64_t value, bool t
     team_expect(oriel_unlock_all(window) == ORIEL_OK);
 }
 
+/* Flushed together, they are one round trip; one by one they would be three. */
+static struct oriel_window *others[2];
+
+static void put_to_three_windows(struct oriel_window *window, uint64_t value, bool trusted)
+{
+    struct oriel_window *windows[] = {others[0], others[1], window};
+    struct oriel_window *failed;
+    (void)trusted;
+    for (int i = 0; i < 3; i++)
+        team_expect(nodes_put(windows[i], 1, 0, value) == ORIEL_OK);
+    team_expect(oriel_internode_flush_windows(windows, 3, &failed) == ORIEL_OK);
+}
+
 /* Rank 0 repeats the step towards rank 1 until it sends no more than the expected messages and
  * bytes, and gets no more back. It takes several attempts, because a rank that waits long checks
  * whether others live. */
@@ -90,6 +104,9 @@ static void count_messages(struct oriel_window *whole,
     team_expect(window->rank != 0 || (least[2] <= most_bytes[0] && least[3] <= most_bytes[1]));
     nodes_expect_free(window);
     nodes_close(window);
+    for (int i = 2; i-- > 0;)
+        if (others[i] != NULL)
+            nodes_close(others[i]);
     nodes_stop();
 }
 
@@ -118,6 +135,13 @@ static void count_trusted(struct oriel_window *whole)
 static void count_all_trusted(struct oriel_window *whole)
 {
     count_messages(whole, lock_all_put_unlock, true, 1, any_bytes);
+}
+
+static void count_windows(struct oriel_window *whole)
+{
+    for (int i = 0; i < 2; i++)
+        others[i] = nodes_open();
+    count_messages(whole, put_to_three_windows, true, 1, any_bytes);
 }
 
 static void count_round_trip(struct oriel_window *whole)
@@ -158,6 +182,12 @@ static void internode_put_and_get_are_a_round_trip_each(void **state)
     nodes_run(2, 2, count_round_trip);
 }
 
+static void internode_several_windows_are_one_round_trip(void **state)
+{
+    (void)state;
+    nodes_run(2, 2, count_windows);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +195,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(internode_lazy_lock_is_no_round_trip),
         cmocka_unit_test(internode_lock_with_nocheck_is_no_round_trip),
         cmocka_unit_test(internode_put_and_get_are_a_round_trip_each),
+        cmocka_unit_test(internode_several_windows_are_one_round_trip),
     };
     nodes_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

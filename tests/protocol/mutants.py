@@ -29,7 +29,7 @@ ATTEMPTS = 16  # the delays are random: a mutant may pass once
 
 PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "transport/polled/*.c",
          "reduce/*.c", *("internode/" + name + ".c" for name in (
-             "origin/lazy_lock", "origin/liveness", "origin/origin_epochs", "origin/origin_peers", "origin/origin_sync",
+             "origin/flush_several", "origin/lazy_lock", "origin/liveness", "origin/origin_epochs", "origin/origin_peers", "origin/origin_sync",
              "origin/rkey_origin", "origin/rma_requests", "origin/target_flags", "origin/window_state", "target/deferred_queue",
              "target/lock_all_queue", "target/replies", "target/rkey_target", "target/target_sync")),
          "window/group.c", "window/holders.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c",
@@ -39,7 +39,7 @@ HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_memory.c", "ac
 # left out if UCX's headers are missing
 NET_PROGRAMS = ("net", "net_waiter_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
                 "lock_all_queue", "lock_all_queue_joins", "internode_message_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")
-PROGRAMS = ("event", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "notify", "accumulate_mutex", "atomic_mode", "regions", "deaths",
+PROGRAMS = ("event", "memory_wait", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "notify", "accumulate_mutex", "atomic_mode", "regions", "deaths",
             "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies_and_promotion", "discard", "holder_epochs")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
     PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without no_ucx.c

@@ -263,10 +263,9 @@ static void before_flush(struct oriel_checked *window, int32_t target, bool remo
 typedef int flush_rank_fn(int rank, MPI_Win win);
 typedef int flush_all_fn(MPI_Win win);
 
-/* False: the target is not locked, which is reported. */
-static __attribute__((noinline)) bool flush_is_allowed(struct oriel_checked *window, int target,
-                                                       const struct oriel_site *site,
-                                                       struct oriel_quiet *quiet)
+__attribute__((noinline)) bool oriel_window_flush_allowed(struct oriel_checked *window, int target,
+                                                          const struct oriel_site *site,
+                                                          struct oriel_quiet *quiet)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     oriel_window_enter(window);
@@ -296,7 +295,7 @@ static __attribute__((noinline)) int flush_checked(struct oriel_checked *window,
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one of the two calls is there */
         return oriel_quiet_end(&quiet, next(target, window->win));
     }
-    bool ordered = flush_is_allowed(window, target, &site, &quiet) && window->ordered;
+    bool ordered = oriel_window_flush_allowed(window, target, &site, &quiet) && window->ordered;
     if (ordered)
         before_flush(window, target, remote);
     /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as above */
@@ -329,18 +328,22 @@ static inline int window_flush(struct oriel_checked *window, int target, bool re
     return code;
 }
 
-/* A process that polls memory with MPI_Win_sync may go on with what it finds: all that the others
- * have completed so far. */
-static int window_sync(struct oriel_checked *window)
+void oriel_window_take_all(struct oriel_checked *window)
 {
-    int code = oriel_host()->Win_sync(window->win);
-    if (!window->ordered || code != MPI_SUCCESS)
-        return code;
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_SYNC, 0, 0);
     oriel_order_give(&key, 0); /* what follows has another number than what came before */
     for (int32_t i = 0; i < window->n; i++)
         if (i != window->rank)
             oriel_order_take_rank((int)window->members[i].world_rank);
+}
+
+/* A process that polls memory with MPI_Win_sync may go on with what it finds: all that the others
+ * have completed so far. */
+static int window_sync(struct oriel_checked *window)
+{
+    int code = oriel_host()->Win_sync(window->win);
+    if (window->ordered && code == MPI_SUCCESS)
+        oriel_window_take_all(window);
     return code;
 }
 

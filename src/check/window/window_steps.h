@@ -184,6 +184,16 @@ void oriel_promises_lock_released(struct oriel_checked *window, int32_t target);
 /* An operation that changes the target's memory. */
 void oriel_promises_no_put(const struct oriel_operation *operation);
 
+/* --- windows_passive.c --- */
+
+/* False: the target is not locked (-1: none is), which is reported. */
+bool oriel_window_flush_allowed(struct oriel_checked *window, int target,
+                                const struct oriel_site *site, struct oriel_quiet *quiet);
+
+/* This process has found what another one has written: it may go on with all that the others have
+ * completed so far. Of a window with order. */
+void oriel_window_take_all(struct oriel_checked *window);
+
 /* --- paired_calls.c --- */
 
 /* A post for the origin, before it gives its clock; a start of the target, before it takes the

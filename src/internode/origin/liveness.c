@@ -109,6 +109,21 @@ enum oriel_status oriel_liveness_all(void *context)
     return oriel_fail(ORIEL_E_PEER, "rank %d has died [O18]", (int)watched->dead);
 }
 
+enum oriel_status oriel_liveness_any(void *context)
+{
+    static _Thread_local uint32_t looked;
+    const struct oriel_watched *watched = context;
+    const struct oriel_window *window = watched->window;
+    enum oriel_status status = oriel_liveness_all(context);
+    for (int32_t i = 0; i < oriel_liveness_share(window->n) && status == ORIEL_OK; i++) {
+        struct oriel_watched other = {.window = window,
+                                      .win_rank = (int32_t)(looked++ % (uint32_t)window->n)};
+        if (oriel_is_internode(window, other.win_rank))
+            status = oriel_liveness_rank(&other);
+    }
+    return status;
+}
+
 /* Access words show which ranks may block, not which do: positions in the queue are not recorded
  * per rank. So a waiter also fails for a dead rank that queued after it, though its own turn would
  * come if all ranks before it live. The lock is lost for all later waiters in any case. */

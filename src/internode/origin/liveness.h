@@ -33,12 +33,15 @@ enum { ORIEL_WATCH_ASKS = 5 };
  *   - none: no rank, since the caller checks in another way
  *   - rank: win_rank alone
  *   - all: every rank of the window
+ *   - any: the same where one rank waits for any: it also contacts internode ranks that it has not
+ *     contacted yet
  *   - lock: ranks that hold or wait for the lock of win_rank
  *   - lock_all_holders: ranks that hold or wait for lock_all
  *   - lock_holders: ranks that hold an exclusive lock or wait for any lock; ends patience (G6) */
 enum oriel_status oriel_liveness_none(void *context);
 enum oriel_status oriel_liveness_rank(void *context);
 enum oriel_status oriel_liveness_all(void *context);
+enum oriel_status oriel_liveness_any(void *context);
 enum oriel_status oriel_liveness_lock(void *context);
 enum oriel_status oriel_liveness_lock_all_holders(void *context);
 enum oriel_status oriel_liveness_lock_holders(void *context);

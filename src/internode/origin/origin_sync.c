@@ -30,6 +30,7 @@
 #include "internode/origin/origin_sync.h"
 
 #include "base/delay.h"
+#include "internode/origin/flush_several.h"
 #include "internode/origin/liveness.h"
 #include "internode/origin/origin_peers.h"
 #include "internode/origin/rma_requests.h"
@@ -97,16 +98,16 @@ bool oriel_internode_reply_check(struct oriel_internode_request *request,
     return false;
 }
 
-/* Removes the open requests of a target, or of all for -1, from the window's list and returns
- * them. */
+/* Removes the open requests of a target, or of all for -1, with numbers of at most until, from the
+ * window's list and returns them. */
 static struct oriel_internode_request *take_open_requests(struct oriel_internode *internode,
-                                                          int32_t target)
+                                                          int32_t target, uint64_t until)
 {
     struct oriel_internode_request *taken = NULL;
     pthread_mutex_lock(&internode->mutex);
     for (struct oriel_internode_request **link = &internode->open; *link != NULL;) {
         struct oriel_internode_request *request = *link;
-        if (target >= 0 && request->target != target) {
+        if ((target >= 0 && request->target != target) || request->number > until) {
             link = &request->next;
             continue;
         }
@@ -119,36 +120,18 @@ static struct oriel_internode_request *take_open_requests(struct oriel_internode
     return taken;
 }
 
-/* The first of several failures: later messages must not replace its message. */
-struct first_failure {
-    enum oriel_status status;
-    char text[400];
-};
-
-static void first_failure_record(struct first_failure *first, enum oriel_status status)
-{
-    if (status == ORIEL_OK || first->status != ORIEL_OK)
-        return;
-    first->status = status;
-    snprintf(first->text, sizeof first->text, "%s", oriel_fail_message());
-}
-
-static enum oriel_status first_failure_raise(const struct first_failure *first)
-{
-    return first->status == ORIEL_OK ? ORIEL_OK : oriel_fail(first->status, "%s", first->text);
-}
-
-/* Waits for the open requests of a target, or of all for -1, oldest first. */
-static void await_open(struct oriel_window *window, int32_t target, struct first_failure *first)
+void oriel_flush_await(struct oriel_window *window, int32_t target, uint64_t until,
+                       struct oriel_first_failure *first)
 {
     oriel_lazy_lock_await_at(window, target);
-    struct oriel_internode_request *request = take_open_requests(window->internode, target);
+    struct oriel_internode_request *request = take_open_requests(window->internode, target, until);
     while (request != NULL) {
         struct oriel_internode_request *next = request->next;
         struct oriel_watched watched = {.window = window, .win_rank = request->target};
         struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_NODE};
-        first_failure_record(first, oriel_internode_send_status(
-                                        oriel_net_await(&request->net, &watch), request->target));
+        oriel_first_failure_record(
+            first,
+            oriel_internode_send_status(oriel_net_await(&request->net, &watch), request->target));
         oriel_rma_request_release(request);
         request = next;
     }
@@ -205,6 +188,7 @@ static enum oriel_status request_sent(enum oriel_status status,
     pthread_mutex_lock(&internode->mutex);
     request->next = internode->open;
     internode->open = request;
+    request->number = ++internode->opened;
     *many = ++internode->open_count > OPEN_MOST && release_done_requests(internode) > OPEN_MOST;
     pthread_mutex_unlock(&internode->mutex);
     return ORIEL_OK;
@@ -230,13 +214,13 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
 static enum oriel_status await_open_requests(struct oriel_window *window, int32_t target,
                                              bool reports)
 {
-    struct first_failure first = {.status = ORIEL_OK};
+    struct oriel_first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->internode->flushing);
-    await_open(window, target, &first);
+    oriel_flush_await(window, target, UINT64_MAX, &first);
     if (reports)
-        first_failure_record(&first, oriel_internode_take_failure(window->internode));
+        oriel_first_failure_record(&first, oriel_internode_take_failure(window->internode));
     pthread_mutex_unlock(&window->internode->flushing);
-    return first_failure_raise(&first);
+    return oriel_first_failure_raise(&first);
 }
 
 enum oriel_status oriel_internode_send_request(struct oriel_window *window, int32_t target,
@@ -322,7 +306,7 @@ static enum oriel_status send_rdma_check(struct oriel_window *window, int32_t ta
 /* With flushing held: requests a check for all targets with flag RDMA_SENT. Returns whether there
  * were any. *lacks: memory was short, and some targets are still to be flushed. */
 static bool send_rdma_checks(struct oriel_window *window, int32_t target,
-                             struct first_failure *first, bool *lacks)
+                             struct oriel_first_failure *first, bool *lacks)
 {
     bool any = false;
     int32_t rank;
@@ -332,10 +316,10 @@ static bool send_rdma_checks(struct oriel_window *window, int32_t target,
         oriel_delay();
         enum oriel_status status = send_rdma_check(window, rank);
         if (status == ORIEL_E_NO_MEM) { /* open requests use memory */
-            await_open(window, -1, first);
+            oriel_flush_await(window, -1, UINT64_MAX, first);
             status = send_rdma_check(window, rank);
         }
-        first_failure_record(first, status);
+        oriel_first_failure_record(first, status);
         if (status == ORIEL_E_NO_MEM) {
             oriel_internode_flag_set(window->internode, rank, ORIEL_INTERNODE_RDMA_SENT);
             *lacks = true;
@@ -392,18 +376,14 @@ static enum oriel_status send_flush(struct oriel_window *window, int32_t target,
     return open_request(window, target, peer, &head, NULL, 0, request, &many);
 }
 
-/* Sends requests to all targets with the flag, then awaits all open requests. *is_asked: false if
- * memory was short. */
-static enum oriel_status flush_targets(struct oriel_window *window, int32_t target,
-                                       enum oriel_internode_target_flag mark,
-                                       enum oriel_internode_kind kind, bool *is_asked)
+void oriel_flush_send(struct oriel_window *window, int32_t target,
+                      enum oriel_internode_target_flag mark, enum oriel_internode_kind kind,
+                      struct oriel_first_failure *first, bool *is_asked)
 {
     struct oriel_internode *internode = window->internode;
-    struct first_failure first = {.status = ORIEL_OK};
-    pthread_mutex_lock(&internode->flushing);
     bool lacks;
-    if (send_rdma_checks(window, target, &first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
-        await_open(window, target, &first); /* D1 */
+    if (send_rdma_checks(window, target, first, &lacks) && kind == ORIEL_INTERNODE_UNLOCK)
+        oriel_flush_await(window, target, UINT64_MAX, first); /* D1 */
     /* F2; nothing is sent after puts that may not have arrived */
     int32_t rank = lacks ? -1 : oriel_internode_flag_take(internode, target, mark);
     if (kind == ORIEL_INTERNODE_UNLOCK && target >= 0 && !lacks)
@@ -413,20 +393,31 @@ static enum oriel_status flush_targets(struct oriel_window *window, int32_t targ
         oriel_delay();
         enum oriel_status status = send_flush(window, rank, kind);
         if (status == ORIEL_E_NO_MEM) { /* open requests use memory */
-            await_open(window, -1, &first);
+            oriel_flush_await(window, -1, UINT64_MAX, first);
             status = send_flush(window, rank, kind);
         }
-        first_failure_record(&first, status);
+        oriel_first_failure_record(first, status);
         *is_asked = status != ORIEL_E_NO_MEM;
         /* this target and all that follow are still to be flushed */
         if (!*is_asked)
             oriel_internode_flag_set(internode, rank, mark);
         rank = target < 0 && *is_asked ? oriel_internode_flag_take(internode, -1, mark) : -1;
     }
-    await_open(window, target, &first);
-    first_failure_record(&first, oriel_internode_take_failure(internode));
-    pthread_mutex_unlock(&internode->flushing);
-    return first_failure_raise(&first);
+}
+
+/* Sends requests to all targets with the flag, then awaits all open requests. *is_asked: false if
+ * memory was short. */
+static enum oriel_status flush_targets(struct oriel_window *window, int32_t target,
+                                       enum oriel_internode_target_flag mark,
+                                       enum oriel_internode_kind kind, bool *is_asked)
+{
+    struct oriel_first_failure first = {.status = ORIEL_OK};
+    pthread_mutex_lock(&window->internode->flushing);
+    oriel_flush_send(window, target, mark, kind, &first, is_asked);
+    oriel_flush_await(window, target, UINT64_MAX, &first);
+    oriel_first_failure_record(&first, oriel_internode_take_failure(window->internode));
+    pthread_mutex_unlock(&window->internode->flushing);
+    return oriel_first_failure_raise(&first);
 }
 
 enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t target)
@@ -437,13 +428,13 @@ enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t tar
 
 enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_t target)
 {
-    struct first_failure first = {.status = ORIEL_OK};
+    struct oriel_first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->internode->flushing);
     bool lacks;
     (void)send_rdma_checks(window, target, &first, &lacks);
-    await_open(window, target, &first);
+    oriel_flush_await(window, target, UINT64_MAX, &first);
     pthread_mutex_unlock(&window->internode->flushing);
-    return first_failure_raise(&first);
+    return oriel_first_failure_raise(&first);
 }
 
 enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32_t target)

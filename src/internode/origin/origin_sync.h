@@ -38,6 +38,9 @@ enum oriel_status oriel_internode_send_request(struct oriel_window *window, int3
 struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t target,
                                           struct oriel_net_peer *peer);
 
+/* Whether oriel_internode_key has returned one. Asks no rank. */
+bool oriel_internode_has_key(struct oriel_window *window, int32_t target);
+
 /* RDMA with that key, of at most ORIEL_NET_DATA_BYTES. A put's data is copied before it returns. A
  * get's request is as for oriel_internode_send_request. */
 enum oriel_status oriel_internode_rdma_put(struct oriel_window *window, int32_t target,

@@ -47,6 +47,13 @@ struct oriel_net_key *oriel_internode_key(struct oriel_window *window, int32_t t
     return key == &none ? NULL : key;
 }
 
+bool oriel_internode_has_key(struct oriel_window *window, int32_t target)
+{
+    const void *key =
+        oriel_hash_table_find(&window->internode->keys, (uint64_t)(uint32_t)target + 1);
+    return key != NULL && key != &none;
+}
+
 static void close_key(void *key, void *context)
 {
     (void)context;

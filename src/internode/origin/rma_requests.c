@@ -20,7 +20,7 @@ static pthread_mutex_t watching = PTHREAD_MUTEX_INITIALIZER;
 /* all operations that take_ended has not returned; watching */
 static struct oriel_rma_request *watched;
 
-static void share_release(struct oriel_rma_request *pending)
+void oriel_rma_request_end(struct oriel_rma_request *pending)
 {
     if (atomic_fetch_sub_explicit(&pending->open, 1, memory_order_acq_rel) != 1)
         return;
@@ -31,7 +31,7 @@ static void share_release(struct oriel_rma_request *pending)
     atomic_fetch_sub_explicit(&unanswered, 1, memory_order_release);
 }
 
-void oriel_rma_request_begin(struct oriel_rma_request *pending, int32_t target)
+void oriel_rma_request_add(struct oriel_rma_request *pending, int32_t target)
 {
     *pending = (struct oriel_rma_request){.target = target, .status = ORIEL_OK};
     pending->number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1;
@@ -43,13 +43,18 @@ void oriel_rma_request_begin(struct oriel_rma_request *pending, int32_t target)
         watched->before = pending;
     watched = pending;
     pthread_mutex_unlock(&watching);
+}
+
+void oriel_rma_request_begin(struct oriel_rma_request *pending, int32_t target)
+{
+    oriel_rma_request_add(pending, target);
     begun = pending;
 }
 
 void oriel_rma_request_sent(struct oriel_rma_request *pending)
 {
     begun = NULL;
-    share_release(pending);
+    oriel_rma_request_end(pending);
 }
 
 struct oriel_rma_request *oriel_rma_request_take_ended(void)
@@ -124,7 +129,7 @@ static void request_reply_end(struct oriel_net_request *net)
         snprintf(pending->text, sizeof pending->text, "rank %d is lost", (int)request->target);
     }
     oriel_rma_request_release(request);
-    share_release(pending);
+    oriel_rma_request_end(pending);
 }
 
 void oriel_rma_request_attach(struct oriel_internode_request *request, struct oriel_net_peer *peer)

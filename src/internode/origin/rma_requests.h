@@ -26,6 +26,12 @@ struct oriel_rma_request {
     struct oriel_rma_request *next, *before; /* list of watched operations */
 };
 
+/* An operation without requests of its own, from add to end (api/requests.c: flushes). */
+void oriel_rma_request_add(struct oriel_rma_request *pending, int32_t target);
+
+/* Releases a share of open. */
+void oriel_rma_request_end(struct oriel_rma_request *pending);
+
 /* From begin to sent, this thread's requests to internode targets belong to the operation. */
 void oriel_rma_request_begin(struct oriel_rma_request *pending, int32_t target);
 void oriel_rma_request_sent(struct oriel_rma_request *pending);

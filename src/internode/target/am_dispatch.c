@@ -9,6 +9,7 @@
 #include "internode/origin/origin_rma.h"
 #include "internode/origin/origin_sync.h"
 #include "memory/net_address.h"
+#include "sync/memory_wait.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -131,10 +132,14 @@ static void message_serve_now(struct oriel_window *window, const struct oriel_ne
                               const struct oriel_net_received *message)
 {
     switch ((enum oriel_internode_kind)head->kind) {
+    case ORIEL_INTERNODE_GET: oriel_internode_serve_operation(window, asker, head, message); break;
     case ORIEL_INTERNODE_PUT:
-    case ORIEL_INTERNODE_GET:
     case ORIEL_INTERNODE_ACCUMULATE:
-    case ORIEL_INTERNODE_SWAP: oriel_internode_serve_operation(window, asker, head, message); break;
+    case ORIEL_INTERNODE_SWAP:
+        oriel_internode_serve_operation(window, asker, head, message);
+        oriel_fence_full();                   /* W2 (sync/memory_wait.c) */
+        oriel_memory_wake(oriel_file_base()); /* W3 */
+        break;
     case ORIEL_INTERNODE_ADDRESS: reply_address(window, asker, head); break;
     case ORIEL_INTERNODE_KEY: oriel_internode_reply_key(window, asker); break;
     default: oriel_internode_serve(window, asker, head); break;

@@ -37,6 +37,18 @@ ENTRY(Win_flush, flush, rank, true, (int rank, MPI_Win win), (rank, win))
 ENTRY(Win_flush_all, flush, -1, true, (MPI_Win win), (win))
 ENTRY(Win_flush_local, flush, rank, true, (int rank, MPI_Win win), (rank, win))
 ENTRY(Win_flush_local_all, flush, -1, true, (MPI_Win win), (win))
+ENTRY(Win_order, flush, rank, true, (int rank, MPI_Win win), (rank, win))
+ENTRY(Win_flush_list, flush, -1, true, (int n, const int ranks[], MPI_Win win), (n, ranks, win))
+ENTRY(Win_iflush, flush, rank, true, (int rank, MPI_Win win, MPI_Request *request),
+      (rank, win, request))
+ENTRY(Win_iflush_all, flush, -1, true, (MPI_Win win, MPI_Request *request), (win, request))
+ENTRY(Win_wait_until, sync, -1, true,
+      (MPI_Win win, MPI_Aint disp, MPI_Datatype datatype, int comparison, const void *value),
+      (win, disp, datatype, comparison, value))
+ENTRY(Win_test_until, sync, -1, true,
+      (MPI_Win win, MPI_Aint disp, MPI_Datatype datatype, int comparison, const void *value,
+       int *flag),
+      (win, disp, datatype, comparison, value, flag))
 ENTRY(Win_sync, sync, -1, true, (MPI_Win win), (win))
 ENTRY(Win_notify_wait, notify_wait, -1, true, (MPI_Win win, int number, MPI_Count count),
       (win, number, count))
@@ -44,6 +56,19 @@ ENTRY(Win_notify_test, notify_wait, -1, true, (MPI_Win win, int number, MPI_Coun
       (win, number, count, flag))
 ENTRY(Win_notify_wait_any, notify_wait, -1, true,
       (MPI_Win win, int n, const int numbers[], int *index), (win, n, numbers, index))
+
+/* Counted for the first window. */
+static int observe_Win_flush_windows(int n, const MPI_Win wins[])
+{
+    struct oriel_observed *observed = n > 0 && wins != NULL ? oriel_observed_find(wins[0]) : NULL;
+    if (observed == NULL)
+        return oriel_observe_before.Win_flush_windows(n, wins);
+    const bool is_sampled = observed->is_quick;
+    struct oriel_observed_call call =
+        oriel_observed_call_begin(observed, ORIEL_TRACE_CALL + ORIEL_CALL_OF_flush,
+                                  __builtin_return_address(0), -1, is_sampled);
+    return call_end(&call, -1, is_sampled, oriel_observe_before.Win_flush_windows(n, wins));
+}
 
 /* In a pause, too. */
 static int fence_uncounted(int assert, MPI_Win win)
@@ -82,6 +107,13 @@ void oriel_observe_synchronisation(struct oriel_api *table)
     table->Win_flush_all = observe_Win_flush_all;
     table->Win_flush_local = observe_Win_flush_local;
     table->Win_flush_local_all = observe_Win_flush_local_all;
+    table->Win_order = observe_Win_order;
+    table->Win_flush_list = observe_Win_flush_list;
+    table->Win_flush_windows = observe_Win_flush_windows;
+    table->Win_iflush = observe_Win_iflush;
+    table->Win_iflush_all = observe_Win_iflush_all;
+    table->Win_wait_until = observe_Win_wait_until;
+    table->Win_test_until = observe_Win_test_until;
     table->Win_sync = observe_Win_sync;
     table->Win_notify_wait = observe_Win_notify_wait;
     table->Win_notify_test = observe_Win_notify_test;

@@ -159,6 +159,7 @@ static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_n
         attribute_wait(observed, ORIEL_CAUSE_late_notification, notifying_rank(observed->window),
                        waited_ns);
         break;
+    case ORIEL_WAITING_MEMORY: break; /* for any rank */
     case ORIEL_WAITING_LOCK:
     case ORIEL_WAITING_LOCK_ALL:
         attribute_wait(observed, ORIEL_CAUSE_busy_lock, oriel_current_call.blocker, waited_ns);

@@ -175,6 +175,10 @@ enum oriel_status oriel_net_await(struct oriel_net_request *request,
 enum oriel_status oriel_net_await_word(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
                                        uint32_t at_least, const struct oriel_watch *watch);
 
+/* For waits by other means: this thread serves messages of other nodes until the condition holds,
+ * or for the time that is worth it. */
+void oriel_net_serve_until(bool (*holds)(const void *context), const void *context);
+
 /* For threads that wait for the peer by other means: returns ORIEL_E_PEER if it is lost. Checks
  * whether it lives (N4). */
 enum oriel_status oriel_net_check(struct oriel_net_peer *peer);

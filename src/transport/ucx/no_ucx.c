@@ -38,6 +38,11 @@ void oriel_net_help_end(void)
 {
 }
 
+void oriel_net_serve_until(bool (*holds)(const void *context), const void *context)
+{
+    (void)holds, (void)context;
+}
+
 enum oriel_status oriel_net_await_word(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
                                        uint32_t at_least, const struct oriel_watch *watch)
 {

@@ -219,29 +219,41 @@ enum oriel_status oriel_net_await(struct oriel_net_request *request,
     return status;
 }
 
-static void serve_until_reached(const _Atomic uint32_t *word, uint32_t at_least)
+void oriel_net_serve_until(bool (*holds)(const void *context), const void *context)
 {
+    oriel_net_help_begin(ORIEL_NET_SERVES);
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
     for (unsigned turns = 0;;) {
         oriel_net_help();
         uint64_t waited_ns = oriel_now_ns() - begin_ns;
-        if (oriel_wait_reached(oriel_load_acquire(word), ORIEL_WAIT_SIGNALLED, at_least) ||
-            waited_ns >= HELP_NS)
-            return;
+        if (holds(context) || waited_ns >= HELP_NS)
+            break;
         if (waited_ns >= spin_ns)
             yield_sometimes(&turns);
     }
+    oriel_net_help_end();
+}
+
+struct awaited_word {
+    const _Atomic uint32_t *word;
+    uint32_t at_least;
+};
+
+static bool word_has_reached(const void *context)
+{
+    const struct awaited_word *awaited = context;
+    return oriel_wait_reached(oriel_load_acquire(awaited->word), ORIEL_WAIT_SIGNALLED,
+                              awaited->at_least);
 }
 
 enum oriel_status oriel_net_await_word(_Atomic uint32_t *word, _Atomic uint32_t *sleepers,
                                        uint32_t at_least, const struct oriel_watch *watch)
 {
-    if (!oriel_wait_reached(oriel_load_acquire(word), ORIEL_WAIT_SIGNALLED, at_least)) {
+    const struct awaited_word awaited = {word, at_least};
+    if (!word_has_reached(&awaited)) {
         uint64_t begin_ns = oriel_wait_time_begin(watch);
-        oriel_net_help_begin(ORIEL_NET_SERVES);
-        serve_until_reached(word, at_least);
-        oriel_net_help_end();
+        oriel_net_serve_until(word_has_reached, &awaited);
         oriel_wait_time_end(watch, begin_ns);
     }
     return oriel_wait(word, sleepers, ORIEL_WAIT_SIGNALLED, at_least, watch);
