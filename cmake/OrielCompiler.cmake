@@ -1,4 +1,4 @@
-# Compiler settings for all of Oriel's own code, and the languages available to the tests.
+# Compiler settings for all of Oriel's own code, and the languages that are available.
 # Assertions stay on in every build type: no configuration defines NDEBUG.
 
 set(CMAKE_C_STANDARD 17)
@@ -15,7 +15,9 @@ if(NOT ORIEL_HAS_GLIBC)
                       "such as musl: the interposition of madvise and dlsym is glibc's")
 endif()
 
-# C++ and Fortran serve the tests only (headers as C++, the Fortran bindings): both are optional.
+# C++ serves the tests only, Fortran also Oriel's module (bindings/): both are optional.
+set(without_CXX "its tests are left out")
+set(without_Fortran "its tests and Oriel's Fortran module are left out")
 include(CheckLanguage)
 foreach(language CXX Fortran)
   if(NOT CMAKE_${language}_COMPILER)
@@ -25,7 +27,7 @@ foreach(language CXX Fortran)
   if(CMAKE_${language}_COMPILER)
     enable_language(${language})
   else()
-    message(STATUS "No ${language} compiler: its tests are left out")
+    message(STATUS "No ${language} compiler: ${without_${language}}")
   endif()
 endforeach()
 

@@ -5,9 +5,10 @@
 #
 # builds <build>/<this folder>/<host>/<name> once for every host, with the flags of the host's
 # compiler wrapper and none of Oriel's. LINKED places liboriel ahead of the host's library, as
-# pkg-config's flags do. EXTENSIONS finds Oriel's headers. WITH lists C sources that programs of
-# this folder share: each is compiled once for a host. A host without a compiler for the language
-# gets no program. oriel_program_target() returns the name of the target.
+# pkg-config's flags do. EXTENSIONS finds Oriel's headers, or its Fortran module. WITH lists C
+# sources that programs of this folder share: each is compiled once for a host. A host without a
+# compiler for the language, or without the module, gets no program. oriel_program_target() returns
+# the name of the target.
 
 # The name of the target that builds a program of this folder for a host. abi-mpich and abi-openmpi
 # share the programs of abi.
@@ -32,7 +33,11 @@ function(oriel_mpi_program)
     set(flavour "_${arg_LANGUAGE}")
   endif()
   foreach(host IN LISTS ORIEL_HOSTS)
-    if(NOT TARGET oriel_host_${host}${flavour})
+    set(module "")
+    if(arg_EXTENSIONS AND arg_LANGUAGE STREQUAL "Fortran")
+      set(module oriel_fortran_${host})
+    endif()
+    if(NOT TARGET oriel_host_${host}${flavour} OR (module AND NOT TARGET ${module}))
       continue()
     endif()
     oriel_program_target(${arg_NAME} ${host} target)
@@ -68,7 +73,7 @@ function(oriel_mpi_program)
       target_link_options(${target} PRIVATE -Wl,--no-as-needed)
       target_link_libraries(${target} PRIVATE oriel_${host})
     endif()
-    target_link_libraries(${target} PRIVATE ${arg_LIBRARIES} oriel_host_${host}${flavour}
-                                            Threads::Threads)
+    target_link_libraries(${target} PRIVATE ${module} ${arg_LIBRARIES}
+                                            oriel_host_${host}${flavour} Threads::Threads)
   endforeach()
 endfunction()

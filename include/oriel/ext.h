@@ -18,18 +18,36 @@
 extern "C" {
 #endif
 
+/* The linker sets a weak function that it does not find to NULL for good, if a program that is
+ * linked as position-dependent refers to it directly. All references here are through the table
+ * that the loader fills, also in such a program: calls by noplt, for assemblers before binutils
+ * 2.31. */
+#define ORIEL_LATE_ __attribute__((weak))
+#if defined(__x86_64__) && defined(__has_attribute)
+#if __has_attribute(noplt)
+#undef ORIEL_LATE_
+#define ORIEL_LATE_ __attribute__((weak, noplt))
+#endif
+#endif
+
 /* Declares MPIX_<name> and PMPIX_<name>. */
 #define ORIEL_EXTENSION_(name, parameters)                                                         \
-    int MPIX_##name parameters __attribute__((weak));                                              \
-    int PMPIX_##name parameters __attribute__((weak));
+    int MPIX_##name parameters ORIEL_LATE_;                                                        \
+    int PMPIX_##name parameters ORIEL_LATE_;
 
-int PMPIX_Query_oriel(void) __attribute__((weak));
+int PMPIX_Query_oriel(void) ORIEL_LATE_;
 
 /* Returns 1 if the functions below may be called: Oriel is loaded, and not switched off by
  * ORIEL_BYPASS. May be called at any time, also before MPI_Init. */
 static inline int MPIX_Query_oriel(void)
 {
+#if defined(__x86_64__)
+    const void *loaded;
+    __asm__("movq PMPIX_Query_oriel@GOTPCREL(%%rip), %0" : "=r"(loaded));
+    return loaded != NULL && PMPIX_Query_oriel();
+#else
     return PMPIX_Query_oriel != NULL && PMPIX_Query_oriel();
+#endif
 }
 
 /* --- notified access --- */
@@ -235,6 +253,7 @@ ORIEL_EXTENSION_(Win_memory_handle_free, (MPIX_Memory_handle * handle))
 ORIEL_EXTENSION_(Win_memory_open, (const MPIX_Memory_handle *handle, MPI_Info info, MPI_Win *win))
 
 #undef ORIEL_EXTENSION_
+#undef ORIEL_LATE_
 
 #ifdef __cplusplus
 }

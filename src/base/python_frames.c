@@ -140,10 +140,12 @@ static bool text_read(void *object, const char *name, char *out, size_t len_byte
     return text != NULL;
 }
 
-/* Whether the frame is of mpi4py's own files, or of the import system, which calls MPI_Init. */
+/* Whether the frame is of mpi4py's own files, of the module oriel, or of the import system, which
+ * calls MPI_Init. */
 static bool is_of_binding(const char *file)
 {
-    return strstr(file, "/mpi4py/") != NULL || strncmp(file, "<frozen ", 8) == 0;
+    return strstr(file, "/mpi4py/") != NULL || strstr(file, "/oriel/python/oriel.py") != NULL ||
+           strncmp(file, "<frozen ", 8) == 0;
 }
 
 static bool frame_read(void *frame, struct oriel_python_frame *out)

@@ -26,11 +26,11 @@ bool oriel_python_is_binding(const char *module);
  * own. */
 bool oriel_python_is_part(const char *module);
 
-/* Finds the innermost frame of this thread that is not mpi4py's own. Needs the interpreter's lock.
- * Bindings release it around calls of MPI. `waits`: it is acquired then, so the caller holds no
- * lock of its own; otherwise nothing is found. Takes about a microsecond, or two changes of threads
- * if other threads use the interpreter. While one of them keeps the interpreter's lock for longer
- * than a second, nothing is found. */
+/* Finds the innermost frame of this thread that is not mpi4py's or the module oriel's. Needs the
+ * interpreter's lock. Bindings release it around calls of MPI. `waits`: it is acquired then, so the
+ * caller holds no lock of its own; otherwise nothing is found. Takes about a microsecond, or two
+ * changes of threads if other threads use the interpreter. While one of them keeps the
+ * interpreter's lock for longer than a second, nothing is found. */
 bool oriel_python_frame_find(bool waits, struct oriel_python_frame *out);
 
 #endif

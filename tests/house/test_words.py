@@ -127,9 +127,10 @@ class Words(unittest.TestCase):
         self.assertEqual(list(faults), [])
 
     def test_columns(self):
-        paths = list(sources("src", "cli", "include", "tests", suffixes=CODE))
+        paths = list(sources("src", "cli", "include", "bindings", "tests", suffixes=CODE))
         paths += [pathlib.Path(name) for name in ("Makefile", "CMakeLists.txt")]
-        paths += sources("src", "cli", "cmake", "tests", suffixes=("CMakeLists.txt", ".cmake"))
+        paths += sources("src", "cli", "bindings", "cmake", "tests", suffixes=("CMakeLists.txt", ".cmake"))
+        paths += sources("bindings", suffixes=(".f90", ".inc", ".py"))
         paths += [path for path in sources("", suffixes=(".md",)) if path.name != "conformance.md"]
         self.none(fault for path in paths for fault in long_lines(path, text_of(path)))
         self.assertEqual(len(list(long_lines(pathlib.Path("a.c"), "x" * 101))), 1)
@@ -138,7 +139,7 @@ class Words(unittest.TestCase):
     def test_phrases(self):
         phrases = refused_phrases()
         self.assertGreater(len(phrases), 10)
-        paths = list(sources("src", "cli", "include", "tests", suffixes=(*CODE, ".def")))
+        paths = list(sources("src", "cli", "include", "bindings", "tests", suffixes=(*CODE, ".def")))
         paths += [path for path in sources("", suffixes=(".md",)) if path.name not in ("glossary.md", "conformance.md")]
         self.none(fault for path in paths for fault in phrases_in(path, text_of(path), phrases))
         wrong = f"int x; /* seen by {phrases[0].split()[0]}\n * {' '.join(phrases[0].split()[1:])} */"

@@ -47,6 +47,27 @@ target_link_libraries(app PRIVATE oriel::{host} MPI::MPI_Fortran)
 add_executable(by_list app.f90)
 target_link_libraries(by_list PRIVATE PkgConfig::listed MPI::MPI_Fortran)
 """
+# The module mpix_oriel is for programs with and without the library.
+EXTENDED = """
+program app
+  use mpi_f08
+  use mpix_oriel
+  implicit none
+  call MPI_Init()
+  print '(a)', trim(merge('by Oriel   ', 'by the host', MPIX_Query_oriel()))
+  call MPI_Finalize()
+end program
+"""
+EXTENDED_PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(user C Fortran)
+find_package(MPI REQUIRED COMPONENTS Fortran)
+find_package(oriel REQUIRED COMPONENTS {host})
+add_executable(app app.f90)
+target_link_libraries(app PRIVATE oriel::{host}_fortran MPI::MPI_Fortran)
+add_executable(linked app.f90)
+target_link_libraries(linked PRIVATE oriel::{host}_fortran oriel::{host} MPI::MPI_Fortran)
+"""
 
 
 @unittest.skipIf(SANITIZE, "a sanitised library needs a sanitised program")
@@ -56,8 +77,8 @@ class Linked(Case):
         self.install()
         self.write("app.c", PROGRAM)
 
-    def flags(self, host):
-        return self.good("pkg-config", "--cflags", "--libs", f"oriel-{host}",
+    def flags(self, *names):
+        return self.good("pkg-config", "--cflags", "--libs", *(f"oriel-{name}" for name in names),
                          PKG_CONFIG_PATH=f"{self.prefix}/lib/pkgconfig").split()
 
     def by_pkg_config(self, host):
@@ -128,6 +149,28 @@ class Linked(Case):
                 result = launch(host, 2, program)
                 self.assertEqual((result.returncode, result.stdout.split("\n")), (0, ["by Oriel", "by Oriel", ""]),
                                  f"{program}\n{result.stderr}")
+
+    def test_the_fortran_module(self):
+        """By pkg-config and CMake, for programs that are preloaded or linked, and that lack Oriel."""
+        self.write("app.f90", EXTENDED)
+        for host in HOSTS:
+            if not os.path.exists(f"{self.prefix}/lib/oriel/{host}/fortran"):
+                self.skipTest("no Fortran module was built")
+            compiler, folder = wrapper(host, "mpifort"), self.path(f"module-{host}")
+            os.makedirs(folder)
+            self.write(f"module-{host}/CMakeLists.txt", EXTENDED_PROJECT.format(host=host))
+            shutil.copy(self.path("app.f90"), folder)
+            self.good("cmake", "-S", folder, "-B", f"{folder}/build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                      f"-DMPI_Fortran_COMPILER={compiler}")
+            self.good("cmake", "--build", f"{folder}/build")
+            for name, packages in ("app", [f"{host}-fortran"]), ("linked", [f"{host}-fortran", host]):
+                self.good(compiler, self.path("app.f90"), *self.flags(*packages), "-o", f"{folder}/{name}")
+                for program in f"{folder}/{name}", f"{folder}/build/{name}":
+                    for through in None, self.prefix:
+                        result = launch(host, 2, program, through=through)
+                        words = "by Oriel" if through or name == "linked" else "by the host"
+                        self.assertEqual((result.returncode, result.stdout), (0, f"{words}\n{words}\n"),
+                                         f"{program}\n{result.stderr}")
 
     def test_cmake_finds_no_host_that_is_not_installed(self):
         for host in HOSTS:

@@ -11,7 +11,7 @@ import unittest
 from installation import BUILD, CC, HOSTS, ROOT, SANITIZE, VERSION, Case, launch, run
 
 WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "include/oriel/mpi_win.hpp",
-          "include/oriel/oriel_regions.f90",
+          "include/oriel/ext.h", "include/oriel/oriel_regions.f90",
           "lib/cmake/oriel/orielConfig.cmake", "lib/cmake/oriel/orielConfigVersion.cmake", "lib/oriel/bench/bench.py",
           "lib/oriel/bench/raw", "share/doc/oriel/LICENSE", "share/doc/oriel/README.md", "share/doc/oriel/docs/guides/checking.md",
           "share/doc/oriel/docs/images/report.png", "share/doc/oriel/docs/troubleshooting.md",
@@ -19,9 +19,12 @@ WANTED = ["bin/oriel", "include/oriel/oriel.h", "include/oriel/mpi_rma.h", "incl
           f"share/modulefiles/oriel/{VERSION}.lua", "share/man/man1/oriel.1", "share/man/man3/oriel_last_error.3",
           "share/man/man3/oriel_version.3", "share/man/man5/oriel.5", "share/man/man7/oriel.7",
           "share/bash-completion/completions/oriel", "share/zsh/site-functions/_oriel",
-          "share/fish/vendor_completions.d/oriel.fish"]
+          "share/fish/vendor_completions.d/oriel.fish", "share/oriel/python/oriel.py"]
 WANTED += [f"share/oriel/examples/{name}" for name in os.listdir(os.path.join(ROOT, "examples"))
            if name not in ("programs.cmake", "__pycache__")]
+# If the build has a Fortran compiler that the host's module mpi_f08 is for.
+WANTED_OF_FORTRAN = ["lib/oriel/{0}/fortran/liboriel_fortran.a", "lib/oriel/{0}/fortran/mpix_oriel.mod",
+                     "lib/pkgconfig/oriel-{0}-fortran.pc"]
 WANTED_OF_HOST = ["lib/oriel/{0}/liboriel.so", "lib/oriel/{0}/liboriel_{0}.so.0", "lib/oriel/{0}/liboriel_check.so",
                   "lib/oriel/{0}/libtsan.so.2", "lib/oriel/{0}/rma", "lib/pkgconfig/oriel-{0}.pc",
                   "lib/oriel/{0}/examples/wordcount"]
@@ -66,9 +69,12 @@ class Tree(Case):
         hosts = [*HOSTS, "abi"] if has_abi else HOSTS
         self.install("oriel", *hosts)
         files = files_of(self.prefix)
-        for name in WANTED + [name.format(host) for host in hosts for name in WANTED_OF_HOST]:
+        wanted = WANTED + [name.format(host) for host in hosts for name in WANTED_OF_HOST]
+        wanted += [name.format(host) for host in hosts for name in WANTED_OF_FORTRAN
+                   if os.path.exists(os.path.join(BUILD, "lib", "oriel", host, "fortran"))]
+        for name in wanted:
             self.assertIn(name, files)
-        self.assertEqual([name for name in files if "__pycache__" in name or name.endswith(".a")], [])
+        self.assertEqual([name for name in files if "__pycache__" in name or name.endswith(".a") and name not in wanted], [])
 
     def test_links_of_pages_lead_to_existing_pages(self):
         self.install()

@@ -4,6 +4,7 @@ rule and the function. The window's creation and some calls are marked too, for 
 import threading
 
 import numpy as np
+import oriel
 from job import MPI, rank, world
 
 
@@ -34,12 +35,16 @@ def nested_lock(win):
 
 def main():
     value = np.ones(1, dtype="i4")
-    win = MPI.Win.Allocate(1000, 4, comm=world)  # CREATES main
+    info = MPI.Info.Create()
+    info.Set("oriel_notifications", "1")
+    win = MPI.Win.Allocate(1000, 4, info=info, comm=world)  # CREATES main
     win.Lock_all()  # CALLS lock_all main
     frees_a_buffer(win)
     win.Put([value, MPI.INT], 0, 0)  # FINDS C1 main
     win.Flush(0)
     nested_lock(win)
+    oriel.Put_notify(win, None, rank, 0)
+    oriel.Win_notify_wait(win, 0)  # CALLS notify_wait main
     win.Unlock_all()  # CALLS unlock_all main
     win.Free()
 

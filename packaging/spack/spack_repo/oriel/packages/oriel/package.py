@@ -18,6 +18,7 @@ class Oriel(CMakePackage):
     variant("ucx", default=True, description="Internode windows")
 
     depends_on("c", type="build")
+    depends_on("fortran", type="build")
     depends_on("cmake@3.25:", type="build")
     depends_on("ninja", type="build")
     depends_on("pkgconfig", type="build")

@@ -1,0 +1,2 @@
+// The program of extensions.c as C++.
+#include "extensions.c"

@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+"""The extensions of <oriel/ext.h> from mpi4py, through the module oriel.
+
+Every rank works on its right neighbour's memory. On the bare host the module imports, and its
+functions refuse. Under a host for which mpi4py was not built, the test is skipped (77)."""
+
+from job import MPI, left, rank, right, run, size, world
+
+import numpy
+import oriel
+
+
+def window_of(dtype, count, **keys):
+    """An allocated window and its memory as an array of zeros, in an epoch for all ranks."""
+    itemsize = numpy.dtype(dtype).itemsize
+    info = MPI.Info.Create()
+    for key, value in keys.items():
+        info.Set(key, str(value))
+    window = MPI.Win.Allocate(count * itemsize, disp_unit=itemsize, info=info, comm=world)
+    words = numpy.ndarray(count, dtype=dtype, buffer=window.tomemory())
+    words[:] = 0
+    window.Lock_all()
+    world.Barrier()
+    return window, words
+
+
+def close(window):
+    window.Unlock_all()
+    world.Barrier()
+    window.Free()
+
+
+def refused(kind, function, *arguments):
+    """The exception's error class, or its text."""
+    try:
+        function(*arguments)
+    except kind as error:
+        return error.Get_error_class() if kind is MPI.Exception else str(error)
+    raise AssertionError(f"{function.__name__} was not refused")
+
+
+def the_query_tells_whether_oriel_is_loaded():
+    loaded = "windows by Oriel" in MPI.Get_library_version()
+    assert oriel.query() == loaded
+    if not loaded:
+        assert "oriel run" in refused(NotImplementedError, oriel.Win_notify_wait, MPI.WIN_NULL, 0)
+
+
+def buffers_are_given_as_to_mpi4py():
+    window, words = window_of("i8", 8, oriel_notifications=2)
+    mine = numpy.array([rank, 7], dtype="i8")
+    oriel.Put_notify(window, mine, right, 0)
+    oriel.Put_notify(window, [mine, MPI.INT64_T], right, 0, target=2)
+    oriel.Put_notify(window, [mine, 1, MPI.INT64_T], right, 0, target=(4, 8, MPI.BYTE))
+    oriel.Put_notify(window, [mine, 16, MPI.BYTE], right, 0, (5, 2, MPI.INT64_T))
+    oriel.Put_notify(window, None, right, 0)
+    oriel.Win_notify_wait(window, 0, 5)
+    assert words.tolist() == [left, 7, left, 7, left, left, 7, 0], words
+    world.Barrier()
+    column = numpy.asfortranarray(numpy.zeros((2, 2), dtype="i8"))
+    oriel.Get_notify(window, column, right, 1, target=1)
+    window.Flush(right)
+    assert column.tolist() == [[7, 7], [rank, rank]], column
+    oriel.Win_notify_wait(window, 1)
+    world.Barrier()
+    oriel.Accumulate_notify(window, [mine, "l"], right, 1, op=MPI.MAX)
+    oriel.Accumulate_notify(window, [b"\2" + bytes(7), 1, MPI.INT64_T], right, 1, target=7)
+    oriel.Win_notify_wait(window, 1, 2)
+    assert (words[0], words[7]) == (left, 2), words
+    assert "be written" in refused(ValueError, oriel.Get_notify, window, b"12345678", right, 0)
+    swapped = numpy.zeros(1, dtype=">i4")
+    assert "format" in refused(ValueError, oriel.Put_notify, window, swapped, right, 0)
+    close(window)
+
+
+def notifications_are_taken_in_every_way():
+    window, _ = window_of("i4", 1, oriel_notifications=4)
+    assert not oriel.Win_notify_test(window, 3)
+    world.Barrier()
+    for number in (3, 2):
+        oriel.Put_notify(window, None, right, number)
+    window.Flush(right)
+    world.Barrier()
+    assert oriel.Win_notify_test(window, 3)
+    assert oriel.Win_notify_wait_any(window, [0, 2, 3]) == 1
+    close(window)
+
+
+def errors_are_exceptions():
+    window, words = window_of("i4", 1, oriel_notifications=1)
+    one = numpy.ones(1, dtype="i4")
+    put, most = oriel.Put_notify, oriel.NOTIFICATIONS_MOST
+    assert refused(MPI.Exception, put, window, one, right, most) == MPI.ERR_ARG
+    assert refused(MPI.Exception, put, window, one, size, 0) == MPI.ERR_RANK
+    assert refused(MPI.Exception, oriel.Win_notify_wait, window, 0, 0) == MPI.ERR_COUNT
+    oriel.Put_notify(window, one, right, 0)
+    oriel.Win_notify_wait(window, 0)
+    assert words[0] == 1
+    close(window)
+
+
+def atomic_operations_return_results():
+    window, words = window_of("i8", 6)
+    one, before = numpy.ones(3, dtype="i8"), numpy.full(3, -1, dtype="i8")
+    oriel.Rfetch_and_op(window, one, before, right).Wait()
+    assert before[0] == 0, before
+    oriel.Rcompare_and_swap(window, numpy.int64(5), one, before, right).Wait()
+    assert before[0] == 1, before
+    oriel.Fetch_and_op_list(window, one, before, right, [1, 0, 1])
+    window.Flush(right)
+    assert before.tolist() == [0, 5, 1], before
+    oriel.Fetch_and_op_list(window, None, before, right, [1], op=MPI.NO_OP)
+    window.Flush(right)
+    assert before[0] == 2, before
+    old = numpy.full(2, -1, dtype="i8")
+    oriel.Compare_and_swap_128(window, numpy.array([7, 8]), numpy.zeros(2, "i8"), old, right, 4)
+    window.Flush(right)
+    world.Barrier()
+    assert old.tolist() == [0, 0] and words.tolist() == [6, 2, 0, 0, 7, 8], (old, words)
+    assert oriel.Type_float16().Get_size() == 2 and oriel.Type_float16_complex().Get_size() == 4
+    close(window)
+
+
+def persistent_operations_are_started():
+    window, words = window_of("i4", 8)
+    sent, more = numpy.array([rank, rank + 10], dtype="i4"), numpy.array([2], dtype="i4")
+    result, before, got = (numpy.full(n, -1, dtype="i4") for n in (1, 1, 2))
+    requests = [oriel.Put_init(window, sent, right),
+                oriel.Accumulate_init(window, more, right, 2),
+                oriel.Get_accumulate_init(window, more, result, right, 3),
+                oriel.Fetch_and_op_init(window, more, before, right, 4)]
+    for _ in range(2):
+        MPI.Prequest.Startall(requests)
+        MPI.Request.Waitall(requests)
+    window.Flush(right)
+    assert (result[0], before[0]) == (2, 2), (result, before)
+    world.Barrier()
+    assert words.tolist() == [left, left + 10, 4, 4, 4, 0, 0, 0], words
+    requests.append(oriel.Get_init(window, got, right))
+    requests[-1].Start()
+    requests[-1].Wait()
+    assert (got == sent).all(), got
+    for request in requests:
+        request.Free()
+    close(window)
+
+
+cases = [the_query_tells_whether_oriel_is_loaded]
+if oriel.query():
+    cases += [buffers_are_given_as_to_mpi4py, notifications_are_taken_in_every_way,
+              errors_are_exceptions, atomic_operations_return_results,
+              persistent_operations_are_started]
+run(*cases)
