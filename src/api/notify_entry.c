@@ -4,7 +4,7 @@
  * before it are executed first; to another node the notification goes with the operation's last
  * message. */
 #include "api/api.h"
-#include "api/notified.h"
+#include "api/notified_operation.h"
 #include "api/put_get_fast.h"
 #include "internode/origin/origin_rma.h"
 #include "rma/deferred.h"
