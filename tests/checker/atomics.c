@@ -59,14 +59,14 @@ CASE(C2, put_concurrent_with_a_swap_of_16_bytes, 2)
 CASE(C1, put_without_a_swap_of_16_bytes, 2)
 {
     const int32_t taken[4] = {1, 1, 1, 1}, unused[4] = {0, 0, 0, 0};
-    int32_t old[4];
+    int32_t old[4] = {1};
     int count = 0;
     MPI_Win win = ints_window(8);
     MPI_Win_lock_all(0, win);
-    do {
+    while (right && old[0] != 0) {
         MPIX_Compare_and_swap_128(taken, unused, old, 0, 0, win);
         MPI_Win_flush(0, win);
-    } while (right && old[0] != 0);
+    }
     delay();
     MPI_Put(&count, 1, MPI_INT, 0, 4, 1, MPI_INT, win); /* FINDS C1 here */
     MPI_Win_flush(0, win);
