@@ -26,6 +26,10 @@ void operate_stop(void);
 /* Draws one operation, calls it and checks the answer. */
 void operate_once(struct observed_window *observed, struct sides *sides, struct random *random);
 
+/* A displacement inside of the rank's memory, just outside, or anywhere. */
+MPI_Aint operation_disp_draw(const struct observed_window *observed, int rank,
+                             struct random *random);
+
 /* The model, in expected_errors.c, which also sets moved_bytes and nothing. */
 struct verdict operation_judge(struct operation *operation, const struct observed_window *observed);
 bool operation_puts(const struct operation *operation);
