@@ -61,8 +61,9 @@ static inline int MPIX_Query_oriel(void)
  * all operations that the same thread issued to this target of the window before it: a put or
  * accumulate is visible in the target's memory, a get has read it. The origin needs no flush for
  * that. A count of 0 sends the notification alone. Epochs, errors and completion at the origin are
- * those of the operation without _notify. If it fails, there is no notification. Counters have 64
- * bits, so they do not overflow.
+ * those of the operation without _notify. If it fails, there is no notification, nor if an earlier
+ * operation on this target of another node has failed and no call has returned that error yet.
+ * Counters have 64 bits, so they do not overflow.
  *
  * Errors, besides those: MPI_ERR_ARG if the target has no counter of that number. For a target on
  * another node the call that completes the operation raises it. */

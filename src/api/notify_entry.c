@@ -4,7 +4,7 @@
  * before it are executed first; to another node the notification goes with the operation's last
  * message. */
 #include "api/api.h"
-#include "api/notified.h"
+#include "api/notified_operation.h"
 #include "api/put_get_fast.h"
 #include "internode/origin/origin_rma.h"
 #include "rma/deferred.h"
@@ -93,8 +93,9 @@ static enum oriel_status accumulate_notified(struct oriel_window *window,
     if (status == ORIEL_OK)
         status = oriel_accumulate(window, &operands.target, operands.elements, operands.op,
                                   &operands.origin, NULL);
-    return status != ORIEL_OK ? status
-                              : end_notified(window, &operands.target, operands.elements.count > 0);
+    return status != ORIEL_OK
+               ? status
+               : oriel_notified_end(window, &operands.target, operands.elements.count > 0);
 }
 
 static int put_notified_checked(struct oriel_window *window, const struct notified *given)

@@ -1,7 +1,7 @@
 /* MPIX_Win_notify_init: persistent requests that take notifications. The functions that complete
  * requests poll the counter; no other call takes notifications for them. */
 #include "api/api.h"
-#include "api/notified.h"
+#include "api/notified_operation.h"
 #include "api/persistent_operation.h"
 #include "internode/origin/liveness.h"
 #include "sync/notify.h"

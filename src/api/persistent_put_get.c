@@ -1,7 +1,7 @@
-/* MPIX_Put_init, MPIX_Put_notify_init and MPIX_Get_init. If the CPU reaches the target, the addresses and the copy are
- * prepared once, and a start only checks the epoch. */
+/* MPIX_Put_init, MPIX_Put_notify_init and MPIX_Get_init. If the CPU reaches the target, the
+ * addresses and the copy are prepared once, and a start only checks the epoch. */
 #include "api/api.h"
-#include "api/notified.h"
+#include "api/notified_operation.h"
 #include "api/persistent_operation.h"
 #include "api/put_get_fast.h"
 #include "rma/transfer_cache.h"

@@ -152,8 +152,9 @@ enum oriel_status oriel_memory_wait(struct oriel_window *window,
 void oriel_memory_wake(char *base)
 {
     struct oriel_life *life = oriel_file_life(base);
-    if (oriel_likely(!oriel_load_has(&life->word, ORIEL_LIFE_SLEEPS)) || /* W3 */
-        !(atomic_fetch_and_explicit(&life->word, ~ORIEL_LIFE_SLEEPS, memory_order_seq_cst) &
+    if (oriel_likely(!oriel_load_has(&life->word, ORIEL_LIFE_SLEEPS))) /* W3 */
+        return;
+    if (!(atomic_fetch_and_explicit(&life->word, ~ORIEL_LIFE_SLEEPS, memory_order_seq_cst) &
           ORIEL_LIFE_SLEEPS)) /* W4 */
         return;
     oriel_delay();

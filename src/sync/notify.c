@@ -126,7 +126,7 @@ enum oriel_status oriel_notify_missed(struct oriel_window *window)
     if (now_ns - looked_ns < LOOK_NS)
         return ORIEL_OK;
     looked_ns = now_ns;
-    return oriel_liveness_all(&watched);
+    return oriel_liveness_any(&watched);
 }
 
 /* Returns whether the counter has reached the wanted value. On several nodes a wait serves
@@ -151,7 +151,7 @@ enum oriel_status oriel_notify_wait(struct oriel_window *window, uint32_t number
     struct oriel_notifications *own = window->notifications;
     struct oriel_notify_counter *counter = &own->area->counters[number];
     struct oriel_watched watched = {.window = window, .win_rank = -1};
-    const struct oriel_watch watch = {oriel_liveness_all, &watched, ORIEL_WAITING_NOTIFICATION};
+    const struct oriel_watch watch = {oriel_liveness_any, &watched, ORIEL_WAITING_NOTIFICATION};
     enum oriel_status status = ORIEL_OK;
     while (status == ORIEL_OK && !oriel_notify_take(own, number, count)) {
         const uint64_t taken = atomic_load_explicit(&own->taken[number], memory_order_relaxed);
@@ -180,7 +180,7 @@ enum oriel_status oriel_notify_wait_any(struct oriel_window *window, int n, cons
     struct oriel_notifications *own = window->notifications;
     struct oriel_event *any = &own->area->any;
     struct oriel_watched watched = {.window = window, .win_rank = -1};
-    const struct oriel_watch watch = {oriel_liveness_all, &watched, ORIEL_WAITING_NOTIFICATION};
+    const struct oriel_watch watch = {oriel_liveness_any, &watched, ORIEL_WAITING_NOTIFICATION};
     enum oriel_status status = ORIEL_OK;
     if (take_any(own, n, numbers, index))
         return ORIEL_OK;

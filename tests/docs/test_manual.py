@@ -45,6 +45,12 @@ class Manual(unittest.TestCase):
         wanted |= {os.path.basename(page).removesuffix(".in") for page in glob.glob(os.path.join(ROOT, "docs", "man", "MPIX_*.in"))}
         self.assertEqual({os.path.basename(page) for page in PAGES}, wanted)
 
+    def test_every_extension_is_the_name_of_a_page(self):
+        wanted = set(re.findall(r"ORIEL_EXTENSION_\(\s*([A-Z]\w+)", read("include", "oriel", "ext.h")))
+        self.assertGreater(len(wanted), 20)
+        pages = "".join(read("docs", "man", os.path.basename(page) + ".in") for page in PAGES if "/MPIX_" in page)
+        self.assertEqual(set(re.findall(r"\.Nm MPIX_(\w+)", pages)), wanted)
+
     def test_no_warnings(self):
         for page in PAGES:
             for width in ("80", "120"):

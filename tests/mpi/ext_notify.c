@@ -315,6 +315,142 @@ static void check_refused(int wanted, int code, int target, MPI_Win win)
     CHECK_CLASS(wanted, code);
 }
 
+/* Mixed with requests of messages; the same request again in each round. */
+static void requests_take_notifications(enum window_kind kind)
+{
+    if (lacks_extensions())
+        return;
+    struct window window = notified_make(kind, 16, 8, COUNTERS);
+    const int64_t *words = (const int64_t *)window.base;
+    MPI_Request requests[4];
+    MPI_Status statuses[4];
+    int rounds = scaled_rounds(40);
+    CHECK_OK(MPIX_Win_notify_init(window.win, 2, 2, &requests[0]));
+    CHECK_OK(MPIX_Win_notify_init(window.win, 5, 1, &requests[1]));
+    MPI_Win_lock_all(0, window.win);
+    for (int round = 1; round <= rounds && !harness_failed(); round++) {
+        int64_t value = 10 * round + world_rank, sent = round, got = -1;
+        int done = 0, index = -1, many = -1, indices[4];
+        CHECK_OK(MPI_Startall(2, requests));
+        MPI_Irecv(&got, 1, MPI_INT64_T, left_of(world_rank), 0, MPI_COMM_WORLD, &requests[2]);
+        MPI_Isend(&sent, 1, MPI_INT64_T, right_of(world_rank), 0, MPI_COMM_WORLD, &requests[3]);
+        CHECK_OK(MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE));
+        barrier(MPI_COMM_WORLD); /* the test is before the notifications */
+        CHECK(!done, "round %d: the request has completed before its notifications", round);
+        for (int i = 0; i < 2; i++)
+            CHECK_OK(MPIX_Put_notify(&value, 1, MPI_INT64_T, right_of(world_rank), i, 1,
+                                     MPI_INT64_T, 2, window.win));
+        CHECK_OK(MPIX_Put_notify(NULL, 0, MPI_BYTE, right_of(world_rank), 0, 0, MPI_BYTE, 5,
+                                 window.win));
+        switch (round % 4) {
+        case 0: CHECK_OK(MPI_Waitall(4, requests, statuses)); break;
+        case 1:
+            for (int i = 0; i < 4; i++)
+                CHECK_OK(MPI_Waitany(4, requests, &index, MPI_STATUS_IGNORE));
+            CHECK_OK(MPI_Waitany(4, requests, &index, MPI_STATUS_IGNORE));
+            CHECK_EQUAL(index, MPI_UNDEFINED);
+            break;
+        case 2:
+            for (int i = 0; i < 4; i += many)
+                CHECK_OK(MPI_Waitsome(4, requests, &many, indices, statuses));
+            break;
+        default:
+            for (int i = 3; i >= 0; i--)
+                CHECK_OK(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+            break;
+        }
+        CHECK_EQUAL(got, round);
+        CHECK_EQUAL(words[0], 10 * round + left_of(world_rank));
+        CHECK_EQUAL(words[1], 10 * round + left_of(world_rank));
+        barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_unlock_all(window.win);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(MPI_Request_free(&requests[i]));
+    window_free(&window);
+}
+
+static void a_cancelled_request_takes_nothing(enum window_kind kind)
+{
+    MPI_Request request, other = MPI_REQUEST_NULL;
+    MPI_Status status;
+    int cancelled = 0, flag = -1;
+    if (lacks_extensions())
+        return;
+    struct window window = notified_make(kind, 8, 8, COUNTERS);
+    MPI_Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
+    CHECK_OK(MPIX_Win_notify_init(window.win, 0, 1, &request));
+    CHECK_OK(MPI_Start(&request));
+    CHECK_OK(MPI_Cancel(&request));
+    CHECK_OK(MPI_Wait(&request, &status));
+    MPI_Test_cancelled(&status, &cancelled);
+    CHECK(cancelled, "the status does not say that the request was cancelled");
+    CHECK_OK(MPI_Start(&request));
+    CHECK_OK(MPI_Request_free(&request));
+    MPI_Win_lock_all(0, window.win);
+    CHECK_OK(
+        MPIX_Put_notify(NULL, 0, MPI_BYTE, right_of(world_rank), 0, 0, MPI_BYTE, 0, window.win));
+    MPI_Win_unlock_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    CHECK_OK(MPIX_Win_notify_test(window.win, 0, 1, &flag));
+    CHECK_EQUAL(flag, 1);
+    CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_notify_init(window.win, COUNTERS, 1, &other));
+    CHECK_CLASS(MPI_ERR_COUNT, MPIX_Win_notify_init(window.win, 0, 0, &other));
+    CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_notify_init(window.win, 0, 1, NULL));
+    CHECK(other == MPI_REQUEST_NULL, "a request was made in spite of an error");
+    window_free(&window);
+}
+
+/* Words, a derived datatype, and nothing but the notification. */
+static void persistent_puts_notify(enum window_kind kind)
+{
+    if (lacks_extensions())
+        return;
+    struct window window = notified_make(kind, 128, 8, COUNTERS);
+    const int64_t *words = (const int64_t *)window.base;
+    MPI_Request requests[4], other = MPI_REQUEST_NULL;
+    MPI_Status statuses[4];
+    MPI_Datatype pairs;
+    int64_t sent[3] = {0};
+    int target = right_of(world_rank), flag = 1;
+    MPI_Win win = window.win;
+    MPI_Type_vector(2, 1, 4, MPI_INT64_T, &pairs);
+    MPI_Type_commit(&pairs);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    CHECK_OK(MPIX_Put_notify_init(sent, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, 1, win,
+                                  &requests[0]));
+    CHECK_OK(
+        MPIX_Put_notify_init(&sent[1], 2, MPI_INT64_T, target, 1, 1, pairs, 1, win, &requests[1]));
+    CHECK_OK(MPIX_Put_notify_init(NULL, 0, MPI_BYTE, target, 0, 0, MPI_BYTE, 1, win, &requests[2]));
+    CHECK_OK(MPIX_Put_notify_init(sent, 1, MPI_INT64_T, MPI_PROC_NULL, 0, 1, MPI_INT64_T, 1, win,
+                                  &requests[3]));
+    MPI_Type_free(&pairs);
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Start(&requests[0]));
+    CHECK_OK(MPIX_Win_notify_test(win, 1, 1, &flag));
+    CHECK_EQUAL(flag, 0);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, win);
+    for (int round = 1; round <= 30 && !harness_failed(); round++) {
+        for (int i = 0; i < 3; i++)
+            sent[i] = 100 * round + 10 * i + world_rank;
+        CHECK_OK(MPI_Startall(4, requests));
+        CHECK_OK(MPI_Waitall(4, requests, statuses));
+        CHECK_OK(MPIX_Win_notify_wait(win, 1, 3));
+        for (int i = 0; i < 3; i++)
+            CHECK_EQUAL(words[i == 2 ? 5 : i], 100 * round + 10 * i + left_of(world_rank));
+        barrier(MPI_COMM_WORLD);
+    }
+    check_refused(MPI_ERR_ARG,
+                  MPIX_Put_notify_init(sent, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T,
+                                       MPIX_NOTIFICATIONS_MOST, win, &other),
+                  target, win);
+    MPI_Win_unlock_all(win);
+    for (int i = 0; i < 4; i++)
+        CHECK_OK(MPI_Request_free(&requests[i]));
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
 static void operations_that_fail_do_not_notify(enum window_kind kind)
 {
     int64_t value = 5;
@@ -511,6 +647,9 @@ static const struct test_case cases[] = {
     CASE(a_window_has_no_counters_unless_it_asks, KINDS_BOTH, 1),
     CASE(counters_are_those_of_each_rank, KIND_ALLOCATE, 1),
     CASE(dynamic_windows_notify, KIND_ANY, 1),
+    CASE(requests_take_notifications, KINDS_BOTH, 1),
+    CASE(a_cancelled_request_takes_nothing, KIND_ALLOCATE, 1),
+    CASE(persistent_puts_notify, KINDS_ALL, 1),
 };
 
 int main(int argc, char **argv)

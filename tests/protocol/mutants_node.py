@@ -55,7 +55,7 @@ NODE = [
                         "        status =\n            oriel_internode_wait(window, &any->value, &any->sleepers, seen + 1,"),
                        ("#include <stdlib.h>\n", "#include <stdlib.h>\n#include <unistd.h>\n")],
      "notify", "notify_p4_wait_any_misses_none", "A2 before A3"),
-    ("sync/notify.c", [("struct oriel_watch watch = {oriel_liveness_all, &watched, ORIEL_WAITING_NOTIFICATION};\n"
+    ("sync/notify.c", [("struct oriel_watch watch = {oriel_liveness_any, &watched, ORIEL_WAITING_NOTIFICATION};\n"
                         "    enum oriel_status status = ORIEL_OK;\n    while",
                         "struct oriel_watch watch = {oriel_liveness_none, &watched, ORIEL_WAITING_NOTIFICATION};\n"
                         "    enum oriel_status status = ORIEL_OK;\n    while")],

@@ -21,8 +21,12 @@ program extensions_f08
     call errors_are_in_ierror()
     call sections_are_refused()
     call bottom_is_an_address()
+    call a_request_waits_for_notifications()
+    call flushes_complete_operations()
     call atomic_operations_return_results()
+    call waits_see_the_element()
     call persistent_operations_are_started()
+    call a_handle_opens_a_part_of_a_window()
     call MPI_Win_unlock_all(win)
     call MPI_Win_free(win)
   end if
@@ -167,6 +171,49 @@ contains
     call done('bottom_is_an_address')
   end subroutine bottom_is_an_address
 
+  subroutine a_request_waits_for_notifications()
+    type(MPI_Request) :: requests(2)
+    call MPIX_Win_notify_init(win, 3, 1, requests(1))
+    call MPIX_Win_notify_init(win, 2, 1_counts, requests(2))
+    call MPI_Startall(2, requests)
+    call notify(3)
+    call notify(2)
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+    call MPI_Request_free(requests(1))
+    call MPI_Request_free(requests(2))
+    call done('a_request_waits_for_notifications')
+  end subroutine a_request_waits_for_notifications
+
+  subroutine flushes_complete_operations()
+    integer, asynchronous :: got(4)
+    type(MPI_Request) :: request
+    type(MPI_Win) :: wins(2)
+    integer :: ierr
+    words(:4) = [rank, rank + 1, rank + 2, rank + 3]
+    call MPI_Win_sync(win)
+    call MPI_Barrier(MPI_COMM_WORLD)
+    got = -1
+    call MPI_Get(got(1), 1, MPI_INTEGER, right, 0_aint, 1, MPI_INTEGER, win)
+    call MPIX_Win_order(right, win)
+    call MPIX_Win_flush_list(2, [right, rank], win)
+    call MPI_Get(got(2), 1, MPI_INTEGER, right, 1_aint, 1, MPI_INTEGER, win)
+    wins = win
+    call MPIX_Win_flush_windows(2, wins)
+    call MPI_Get(got(3), 1, MPI_INTEGER, right, 2_aint, 1, MPI_INTEGER, win)
+    call MPIX_Win_iflush(right, win, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call MPI_Get(got(4), 1, MPI_INTEGER, right, 3_aint, 1, MPI_INTEGER, win)
+    call MPIX_Win_iflush_all(win, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call check(all(got == [right, right + 1, right + 2, right + 3]), 'words that were read')
+    call MPIX_Win_flush_list(1, [nranks], win, ierr)
+    call expect_class(ierr, MPI_ERR_RANK, 'an unknown rank')
+    wins(2) = MPI_WIN_NULL
+    call MPIX_Win_flush_windows(0, wins, ierr)
+    call check(ierr == MPI_SUCCESS, 'no windows')
+    call done('flushes_complete_operations')
+  end subroutine flushes_complete_operations
+
   subroutine atomic_operations_return_results()
     integer, asynchronous :: one(3), before(3)
     integer(c_int64_t), asynchronous :: pair(2), old(2)
@@ -203,9 +250,28 @@ contains
     call done('atomic_operations_return_results')
   end subroutine atomic_operations_return_results
 
+  subroutine waits_see_the_element()
+    integer, asynchronous :: value
+    logical :: flag
+    integer :: ierr
+    flag = .true.
+    call MPIX_Win_test_until(win, 2_aint, MPI_INTEGER, MPIX_CMP_GT, 3, flag)
+    call check(.not. flag, 'not yet')
+    call MPI_Barrier(MPI_COMM_WORLD)
+    value = 4
+    call MPI_Accumulate(value, 1, MPI_INTEGER, right, 2_aint, 1, MPI_INTEGER, MPI_REPLACE, win)
+    call MPI_Win_flush(right, win)
+    call MPIX_Win_wait_until(win, 2_aint, MPI_INTEGER, MPIX_CMP_EQ, value)
+    call MPIX_Win_test_until(win, 2_aint, MPI_INTEGER, MPIX_CMP_GT, 3, flag)
+    call check(flag, 'the comparison holds')
+    call MPIX_Win_wait_until(win, 2_aint, MPI_INTEGER, 7, value, ierr)
+    call expect_class(ierr, MPI_ERR_ARG, 'an unknown comparison')
+    call done('waits_see_the_element')
+  end subroutine waits_see_the_element
+
   subroutine persistent_operations_are_started()
     integer, asynchronous :: sent(2), more, got(2), result, before
-    type(MPI_Request) :: requests(6)
+    type(MPI_Request) :: requests(7)
     integer :: i
     sent = [rank, rank + 10]
     more = 2
@@ -217,21 +283,58 @@ contains
     call MPIX_Get_accumulate_init(more, 1, MPI_INTEGER, result, 1, MPI_INTEGER, right, 4_aint, 1, &
                                   MPI_INTEGER, MPI_SUM, win, requests(4))
     call MPIX_Fetch_and_op_init(more, before, MPI_INTEGER, right, 5_aint, MPI_SUM, win, requests(5))
+    call MPIX_Put_notify_init(sent, 1, MPI_INTEGER, right, 6_aint, 1, MPI_INTEGER, 1, win, &
+                              requests(6))
     do i = 1, 2
-      call MPI_Startall(5, requests)
-      call MPI_Waitall(5, requests, MPI_STATUSES_IGNORE)
+      call MPI_Startall(6, requests)
+      call MPI_Waitall(6, requests, MPI_STATUSES_IGNORE)
     end do
     call MPI_Win_flush(right, win)
     call check(result == 2 .and. before == 2, 'results of the second start')
+    call MPIX_Win_notify_wait(win, 1, 2)
     call MPI_Barrier(MPI_COMM_WORLD)
-    call check(all(words(:6) == [left, left + 10, 2, 4, 4, 4]), 'the words of the window')
-    call MPIX_Get_init(got, 2, MPI_INTEGER, right, 0_aint, 2, MPI_INTEGER, win, requests(6))
-    call MPI_Start(requests(6))
-    call MPI_Wait(requests(6), MPI_STATUS_IGNORE)
+    call check(all(words(:7) == [left, left + 10, 2, 4, 4, 4, left]), 'the words of the window')
+    call MPIX_Get_init(got, 2, MPI_INTEGER, right, 0_aint, 2, MPI_INTEGER, win, requests(7))
+    call MPI_Start(requests(7))
+    call MPI_Wait(requests(7), MPI_STATUS_IGNORE)
     call check(all(got == sent), 'words that were read')
-    do i = 1, 6
+    do i = 1, 7
       call MPI_Request_free(requests(i))
     end do
     call done('persistent_operations_are_started')
   end subroutine persistent_operations_are_started
+
+  ! Each rank opens its left neighbour's words 9 to 12, as a window of its own, if the ranks are on
+  ! one node.
+  subroutine a_handle_opens_a_part_of_a_window()
+    type(MPIX_Memory_handle) :: mine, of_left
+    type(MPI_Win) :: opened
+    integer, asynchronous :: value
+    integer :: ierr
+    logical :: opens
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
+    call MPIX_Win_memory_handle_create(win, 8_aint, 16_aint, mine)
+    call MPI_Sendrecv(mine, 256, MPI_BYTE, right, 0, of_left, 256, MPI_BYTE, left, 0, &
+                      MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+    call MPIX_Win_memory_open(of_left, MPI_INFO_NULL, opened, ierr)
+    if (ierr /= MPI_SUCCESS) call expect_class(ierr, MPI_ERR_UNSUPPORTED_OPERATION, 'another node')
+    call MPI_Allreduce(ierr == MPI_SUCCESS, opens, 1, MPI_LOGICAL, MPI_LAND, MPI_COMM_WORLD)
+    if (opens) then
+      call MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, opened)
+      value = 30 + rank
+      call MPI_Put(value, 1, MPI_INTEGER, 0, 1_aint, 1, MPI_INTEGER, opened)
+      call MPI_Win_unlock(0, opened)
+      call MPI_Barrier(MPI_COMM_WORLD)
+      call MPI_Win_sync(win)
+      call check(words(10) == 30 + right, 'the word that was put')
+    end if
+    if (ierr == MPI_SUCCESS) call MPI_Win_free(opened)
+    call MPI_Barrier(MPI_COMM_WORLD)
+    call MPIX_Win_memory_handle_free(mine)
+    call MPI_Barrier(MPI_COMM_WORLD)
+    call MPIX_Win_memory_open(of_left, MPI_INFO_NULL, opened, ierr)
+    if (opens) call expect_class(ierr, MPI_ERR_RMA_ATTACH, 'a handle that is withdrawn')
+    call done('a_handle_opens_a_part_of_a_window')
+  end subroutine a_handle_opens_a_part_of_a_window
 end program extensions_f08

@@ -99,6 +99,40 @@ def errors_are_exceptions():
     close(window)
 
 
+def a_request_waits_for_notifications():
+    window, _ = window_of("i4", 1, oriel_notifications=2)
+    requests = [oriel.Win_notify_init(window, number) for number in range(2)]
+    MPI.Prequest.Startall(requests)
+    for number in range(2):
+        oriel.Put_notify(window, None, right, number)
+    MPI.Request.Waitall(requests)
+    for request in requests:
+        request.Free()
+    close(window)
+
+
+def flushes_complete_operations():
+    window, words = window_of("i4", 4)
+    other, _ = window_of("i4", 1)
+    words[:] = rank + numpy.arange(4)
+    window.Sync()
+    world.Barrier()
+    got = numpy.full(4, -1, dtype="i4")
+    window.Get(got[:1], right, 0)
+    oriel.Win_order(window, right)
+    oriel.Win_flush_list(window, [right, rank])
+    window.Get(got[1:2], right, 1)
+    oriel.Win_flush_windows([window, other])
+    window.Get(got[2:3], right, 2)
+    oriel.Win_iflush(window, right).Wait()
+    window.Get(got[3:], right, 3)
+    oriel.Win_iflush_all(window).Wait()
+    assert got.tolist() == [right, right + 1, right + 2, right + 3], got
+    assert refused(MPI.Exception, oriel.Win_flush_list, window, [size]) == MPI.ERR_RANK
+    close(other)
+    close(window)
+
+
 def atomic_operations_return_results():
     window, words = window_of("i8", 6)
     one, before = numpy.ones(3, dtype="i8"), numpy.full(3, -1, dtype="i8")
@@ -121,21 +155,36 @@ def atomic_operations_return_results():
     close(window)
 
 
+def waits_see_the_element():
+    window, _ = window_of("i4", 1)
+    three, four = numpy.int32(3), numpy.int32(4)
+    assert not oriel.Win_test_until(window, 0, oriel.CMP_GT, three)
+    world.Barrier()
+    window.Accumulate(numpy.array([4], dtype="i4"), right, op=MPI.REPLACE)
+    window.Flush(right)
+    oriel.Win_wait_until(window, 0, oriel.CMP_EQ, four)
+    assert oriel.Win_test_until(window, 0, oriel.CMP_GT, three)
+    assert refused(MPI.Exception, oriel.Win_wait_until, window, 0, 7, four) == MPI.ERR_ARG
+    close(window)
+
+
 def persistent_operations_are_started():
-    window, words = window_of("i4", 8)
+    window, words = window_of("i4", 8, oriel_notifications=1)
     sent, more = numpy.array([rank, rank + 10], dtype="i4"), numpy.array([2], dtype="i4")
     result, before, got = (numpy.full(n, -1, dtype="i4") for n in (1, 1, 2))
     requests = [oriel.Put_init(window, sent, right),
                 oriel.Accumulate_init(window, more, right, 2),
                 oriel.Get_accumulate_init(window, more, result, right, 3),
-                oriel.Fetch_and_op_init(window, more, before, right, 4)]
+                oriel.Fetch_and_op_init(window, more, before, right, 4),
+                oriel.Put_notify_init(window, sent, right, 0, (5, 2, MPI.INT))]
     for _ in range(2):
         MPI.Prequest.Startall(requests)
         MPI.Request.Waitall(requests)
     window.Flush(right)
     assert (result[0], before[0]) == (2, 2), (result, before)
+    oriel.Win_notify_wait(window, 0, 2)
     world.Barrier()
-    assert words.tolist() == [left, left + 10, 4, 4, 4, 0, 0, 0], words
+    assert words.tolist() == [left, left + 10, 4, 4, 4, left, left + 10, 0], words
     requests.append(oriel.Get_init(window, got, right))
     requests[-1].Start()
     requests[-1].Wait()
@@ -145,9 +194,33 @@ def persistent_operations_are_started():
     close(window)
 
 
+def a_handle_opens_a_part_of_a_window():
+    window, words = window_of("i4", 8)
+    mine = oriel.Win_memory_handle_create(window, 4, 16)
+    of_left, opened = world.sendrecv(mine, right, source=left), None
+    try:
+        opened = oriel.Win_memory_open(of_left)
+        opened.Lock(0, MPI.LOCK_SHARED)
+        opened.Put(numpy.array([30 + rank], dtype="i4"), 0, 1)
+        opened.Unlock(0)
+        opened.Free()
+    except MPI.Exception as error:  # on another node
+        assert error.Get_error_class() == MPI.ERR_UNSUPPORTED_OPERATION
+    opens = world.allreduce(opened is not None, MPI.LAND)
+    window.Sync()
+    assert not opens or words[5] == 30 + right, words
+    oriel.Win_memory_handle_free(mine)
+    world.Barrier()
+    if opens:
+        assert refused(MPI.Exception, oriel.Win_memory_open, of_left) == MPI.ERR_RMA_ATTACH
+    assert "256 bytes" in refused(ValueError, oriel.Win_memory_open, b"short")
+    close(window)
+
+
 cases = [the_query_tells_whether_oriel_is_loaded]
 if oriel.query():
     cases += [buffers_are_given_as_to_mpi4py, notifications_are_taken_in_every_way,
-              errors_are_exceptions, atomic_operations_return_results,
-              persistent_operations_are_started]
+              errors_are_exceptions, a_request_waits_for_notifications, flushes_complete_operations,
+              atomic_operations_return_results, waits_see_the_element,
+              persistent_operations_are_started, a_handle_opens_a_part_of_a_window]
 run(*cases)

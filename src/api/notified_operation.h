@@ -1,6 +1,6 @@
 /* What the notified operations and their persistent forms share (notify_entry.c). */
-#ifndef ORIEL_API_NOTIFIED_H
-#define ORIEL_API_NOTIFIED_H
+#ifndef ORIEL_API_NOTIFIED_OPERATION_H
+#define ORIEL_API_NOTIFIED_OPERATION_H
 
 #include "api/argument_checks.h"
 
