@@ -38,6 +38,9 @@ bool operation_gets(const struct operation *operation);
 bool operation_swaps(const struct operation *operation);
 bool operation_fetches_one(const struct operation *operation);
 
+/* wide_swaps.c: the same for a swap of 16 bytes. */
+void swap_call(struct observed_window *observed, struct random *random);
+
 /* --- persistent.c --- */
 
 /* Whether the next call of this function is replaced by the persistent operation; and that. */

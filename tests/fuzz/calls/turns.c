@@ -69,6 +69,8 @@ static void turn(struct observed_window *observed, struct random *shared, struct
                 observed_attach_once(observed, own);
             else if (one_in(own, 20))
                 wait_call(observed, own, false);
+            else if (operates && one_in(own, 30))
+                swap_call(observed, own);
             else if (operates && !one_in(own, 6))
                 operate_once(observed, &pool, own);
             else if (operates && one_in(own, 4))
