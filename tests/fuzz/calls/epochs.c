@@ -301,7 +301,7 @@ static void call_free(const struct epochs *epochs, MPI_Win win)
 
 void epochs_call(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only)
 {
-    switch (random_below(random, 16)) {
+    switch (random_below(random, 20)) {
     case 0:
     case 1:
     case 2: call_lock(epochs, win, random, errors_only); return;
@@ -317,7 +317,8 @@ void epochs_call(struct epochs *epochs, MPI_Win win, struct random *random, bool
     case 12: call_wait(epochs, win, false, errors_only); return;
     case 13: call_wait(epochs, win, true, errors_only); return;
     case 14: call_fence(epochs, win, random, errors_only); return;
-    default: call_free(epochs, win); return;
+    case 15: call_free(epochs, win); return;
+    default: flushes_call(epochs, win, random, errors_only); return;
     }
 }
 

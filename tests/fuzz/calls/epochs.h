@@ -29,6 +29,10 @@ void epochs_note_operation(struct epochs *epochs, int rank);
 /* One random call. With errors_only, the call cannot succeed. */
 void epochs_call(struct epochs *epochs, MPI_Win win, struct random *random, bool errors_only);
 
+/* flushes.c: the same for order, flushes of several, and flushes with requests. */
+void flushes_call(const struct epochs *epochs, MPI_Win win, struct random *random,
+                  bool errors_only);
+
 /* If no epoch is open, sometimes opens one to all targets. */
 void epochs_open(struct epochs *epochs, MPI_Win win, struct random *random);
 

@@ -90,7 +90,7 @@ static bool is_operation(int function)
 {
     return (function >= FUZZ_Put && function <= FUZZ_Rget_accumulate_c) ||
            (function >= FUZZ_Put_notify && function <= FUZZ_Accumulate_notify) ||
-           (function >= FUZZ_Rfetch_and_op && function <= FUZZ_Fetch_and_op_list);
+           (function >= FUZZ_Rfetch_and_op && function <= FUZZ_Compare_and_swap_128);
 }
 
 void every_function_of_the_table_was_called(enum window_kind kind)

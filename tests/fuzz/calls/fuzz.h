@@ -100,6 +100,7 @@ void synchronisation_with_random_misuse(enum window_kind kind);
 void creation_with_random_arguments(enum window_kind kind);
 void dynamic_windows_with_random_regions(enum window_kind kind);
 void objects_and_memory_with_random_arguments(enum window_kind kind);
+void memory_handles_with_random_arguments(enum window_kind kind);
 void handles_that_are_no_window(enum window_kind kind);
 
 #endif

@@ -64,10 +64,25 @@ static const enum fuzz_function looked_up[] = {
     FUZZ_Win_notify_wait,
     FUZZ_Win_notify_test,
     FUZZ_Win_notify_wait_any,
+    FUZZ_Win_notify_init,
+    FUZZ_Win_order,
+    FUZZ_Win_flush_list,
+    FUZZ_Win_flush_windows,
+    FUZZ_Win_iflush,
+    FUZZ_Win_iflush_all,
     FUZZ_Rfetch_and_op,
     FUZZ_Rcompare_and_swap,
     FUZZ_Fetch_and_op_list,
     FUZZ_Compare_and_swap_128,
+    FUZZ_Win_wait_until,
+    FUZZ_Win_test_until,
+    FUZZ_Put_init,
+    FUZZ_Put_notify_init,
+    FUZZ_Get_init,
+    FUZZ_Accumulate_init,
+    FUZZ_Get_accumulate_init,
+    FUZZ_Fetch_and_op_init,
+    FUZZ_Win_memory_handle_create,
 };
 static const enum fuzz_function handed_on[] = {
     FUZZ_Win_set_attr,       FUZZ_Win_delete_attr,    FUZZ_Win_set_name,        FUZZ_Win_get_name,
@@ -124,12 +139,29 @@ static int call_synchronisation(enum fuzz_function function, MPI_Win win)
     }
 }
 
+static int call_persistent(enum fuzz_function function, MPI_Win win)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    switch (function) {
+    case FUZZ_Put_init: return FUZZX(Put_init, FROM, INTO, win, &request);
+    case FUZZ_Put_notify_init: return FUZZX(Put_notify_init, FROM, INTO, 0, win, &request);
+    case FUZZ_Get_init: return FUZZX(Get_init, FROM, INTO, win, &request);
+    case FUZZ_Accumulate_init: return FUZZX(Accumulate_init, FROM, INTO, MPI_SUM, win, &request);
+    case FUZZ_Get_accumulate_init:
+        return FUZZX(Get_accumulate_init, FROM, BACK, INTO, MPI_SUM, win, &request);
+    default:
+        return FUZZX(Fetch_and_op_init, buffer, result, MPI_INT32_T, 0, 0, MPI_SUM, win, &request);
+    }
+}
+
 static int call_extension(enum fuzz_function function, MPI_Win win)
 {
     static const int numbers[] = {0};
     static const MPI_Aint disps[] = {0};
+    static const int32_t value = 1;
     int flag, index;
     MPI_Request request = MPI_REQUEST_NULL;
+    MPIX_Memory_handle handle;
     switch (function) {
     case FUZZ_Rfetch_and_op:
         return FUZZX(Rfetch_and_op, buffer, result, MPI_INT32_T, 0, 0, MPI_SUM, win, &request);
@@ -144,7 +176,18 @@ static int call_extension(enum fuzz_function function, MPI_Win win)
     case FUZZ_Accumulate_notify: return FUZZX(Accumulate_notify, FROM, INTO, MPI_SUM, 0, win);
     case FUZZ_Win_notify_wait: return FUZZX(Win_notify_wait, win, 0, 1);
     case FUZZ_Win_notify_test: return FUZZX(Win_notify_test, win, 0, 1, &flag);
-    default: return FUZZX(Win_notify_wait_any, win, 1, numbers, &index);
+    case FUZZ_Win_notify_wait_any: return FUZZX(Win_notify_wait_any, win, 1, numbers, &index);
+    case FUZZ_Win_notify_init: return FUZZX(Win_notify_init, win, 0, 1, &request);
+    case FUZZ_Win_order: return FUZZX(Win_order, 0, win);
+    case FUZZ_Win_flush_list: return FUZZX(Win_flush_list, 1, numbers, win);
+    case FUZZ_Win_flush_windows: return FUZZX(Win_flush_windows, 1, &win);
+    case FUZZ_Win_iflush: return FUZZX(Win_iflush, 0, win, &request);
+    case FUZZ_Win_iflush_all: return FUZZX(Win_iflush_all, win, &request);
+    case FUZZ_Win_wait_until:
+        return FUZZX(Win_wait_until, win, 0, MPI_INT32_T, MPIX_CMP_EQ, &value);
+    case FUZZ_Win_test_until:
+        return FUZZX(Win_test_until, win, 0, MPI_INT32_T, MPIX_CMP_EQ, &value, &flag);
+    default: return FUZZX(Win_memory_handle_create, win, 0, 4, &handle);
     }
 }
 
@@ -181,6 +224,8 @@ static int call_object(enum fuzz_function function, MPI_Win win)
 
 static int call(enum fuzz_function function, MPI_Win win)
 {
+    if (function >= FUZZ_Put_init && function <= FUZZ_Fetch_and_op_init)
+        return call_persistent(function, win);
     if (function >= FUZZ_Put_notify)
         return call_extension(function, win);
     if (function >= FUZZ_Win_fence)

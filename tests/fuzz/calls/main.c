@@ -15,6 +15,7 @@ static const struct test_case cases[] = {
     CASE(operations_with_random_arguments, KINDS_ALL | KIND_ONE_NODE, 1),
     CASE(operations_in_windows_of_one_rank, KINDS_ALL, 1),
     CASE(dynamic_windows_with_random_regions, KIND_ARENA | KIND_HEAP | KIND_ONE_NODE, 1),
+    CASE(memory_handles_with_random_arguments, KINDS_ALL | KIND_ONE_NODE, 1),
     CASE(every_function_of_the_table_was_called, KIND_ONE_NODE, 1),
 };
 

@@ -87,6 +87,52 @@ static void call_one(struct observed_window *observed, struct random *random, bo
         observed->here[number] -= count;
 }
 
+/* Completes an active request if its notifications are there, or cancels it; false if it is left
+ * active. Only completion takes them. */
+static bool request_end(struct observed_window *observed, struct random *random,
+                        MPI_Request *request, int number, MPI_Count count)
+{
+    const bool has = observed->here[number] >= count, cancelled = one_in(random, 4);
+    int done = 1;
+    if (one_in(random, 4))
+        return false;
+    if (cancelled)
+        CHECK_OK(FUZZ(Cancel, request));
+    if (cancelled || (has && one_in(random, 2)))
+        CHECK_OK(FUZZ(Wait, request, MPI_STATUS_IGNORE));
+    else
+        CHECK_OK(FUZZ(Test, request, &done, MPI_STATUS_IGNORE));
+    CHECK(done == (has || cancelled), "%.250s: done is %d", fuzz_description(), done);
+    observed->here[number] -= has && !cancelled ? count : 0;
+    return done;
+}
+
+static void call_request(struct observed_window *observed, struct random *random, bool errors_only)
+{
+    const int number = notify_number_draw(random);
+    const MPI_Count count = count_draw(random);
+    const bool no_request = one_in(random, 12);
+    MPI_Request request = MPI_REQUEST_NULL;
+    struct verdict verdict = {
+        notify_fault(number) | count_fault(count) | (no_request ? FAULT_ARG : 0), 0};
+    if (verdict.must == 0 && errors_only)
+        return;
+    fuzz_describe("Win_notify_init(number %d, count %lld%s)", number, (long long)count,
+                  no_request ? ", no request" : "");
+    if (!fuzz_judge(verdict, FUZZX(Win_notify_init, observed->win, number, count,
+                                   no_request ? NULL : &request))) {
+        CHECK(request == MPI_REQUEST_NULL, "%.250s: it failed and made a request",
+              fuzz_description());
+        return;
+    }
+    for (int rounds = below(random, 3); rounds > 0; rounds--) {
+        CHECK_OK(one_in(random, 3) ? FUZZ(Startall, 1, &request) : FUZZ(Start, &request));
+        if (!request_end(observed, random, &request, number, count))
+            break;
+    }
+    CHECK_OK(FUZZ(Request_free, &request));
+}
+
 /* The lowest place whose counter has a notification. */
 static void call_any(struct observed_window *observed, struct random *random, bool errors_only)
 {
@@ -113,8 +159,9 @@ static void call_any(struct observed_window *observed, struct random *random, bo
 
 void notify_call(struct observed_window *observed, struct random *random, bool errors_only)
 {
-    if (one_in(random, 3))
-        call_any(observed, random, errors_only);
-    else
-        call_one(observed, random, errors_only);
+    switch (random_below(random, 4)) {
+    case 0: call_any(observed, random, errors_only); return;
+    case 1: call_request(observed, random, errors_only); return;
+    default: call_one(observed, random, errors_only); return;
+    }
 }

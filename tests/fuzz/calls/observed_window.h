@@ -72,6 +72,10 @@ void notify_settle(struct observed_window *observed);
 /* One random call that takes notifications. With errors_only, it cannot succeed. */
 void notify_call(struct observed_window *observed, struct random *random, bool errors_only);
 
+/* waits.c: one wait or test of an element of this rank's memory. With errors_only, it cannot
+ * succeed. */
+void wait_call(struct observed_window *observed, struct random *random, bool errors_only);
+
 /* One valid or invalid attach or detach by this rank; and the exchange of attached regions between
  * all ranks. */
 void observed_attach_once(struct observed_window *observed, struct random *random);

@@ -54,8 +54,8 @@ static MPI_Op draw_op(struct random *random)
     return one_in(random, 6) ? MPI_NO_OP : test_ops[random_below(random, test_op_count)].op;
 }
 
-/* Inside the window, just outside, or anywhere. */
-static MPI_Aint draw_disp(const struct observed_window *observed, int rank, struct random *random)
+MPI_Aint operation_disp_draw(const struct observed_window *observed, int rank,
+                             struct random *random)
 {
     MPI_Aint items =
         rank >= 0 && rank < observed->n ? observed->size[rank] / observed->unit[rank] : 8;
@@ -133,7 +133,7 @@ static void draw(struct operation *operation, const struct observed_window *obse
     operation->rank = one_in(random, 16)
                           ? (one_in(random, 2) ? MPI_PROC_NULL : fuzz_bad_rank(random, observed->n))
                           : below(random, observed->n);
-    operation->disp = draw_disp(observed, operation->rank, random);
+    operation->disp = operation_disp_draw(observed, operation->rank, random);
     side_draw(sides, &operation->target, -1, wide, random);
     if (sides->recent != NULL &&
         one_in(random, 3)) /* threads cache their last transfer and may take another path */

@@ -26,6 +26,10 @@ void operate_stop(void);
 /* Draws one operation, calls it and checks the answer. */
 void operate_once(struct observed_window *observed, struct sides *sides, struct random *random);
 
+/* A displacement inside of the rank's memory, just outside, or anywhere. */
+MPI_Aint operation_disp_draw(const struct observed_window *observed, int rank,
+                             struct random *random);
+
 /* The model, in expected_errors.c, which also sets moved_bytes and nothing. */
 struct verdict operation_judge(struct operation *operation, const struct observed_window *observed);
 bool operation_puts(const struct operation *operation);
@@ -33,6 +37,9 @@ bool operation_gets(const struct operation *operation);
 /* compare_and_swap; fetch_and_op, also as a list of one element */
 bool operation_swaps(const struct operation *operation);
 bool operation_fetches_one(const struct operation *operation);
+
+/* wide_swaps.c: the same for a swap of 16 bytes. */
+void swap_call(struct observed_window *observed, struct random *random);
 
 /* --- persistent.c --- */
 

@@ -15,7 +15,8 @@ bool persistent_is_due(enum fuzz_function function, MPI_Win win)
 {
     static int calls;
     return (function == FUZZ_Rput_c || function == FUZZ_Rget_c || function == FUZZ_Raccumulate_c ||
-            function == FUZZ_Rget_accumulate_c || function == FUZZ_Fetch_and_op) &&
+            function == FUZZ_Rget_accumulate_c || function == FUZZ_Fetch_and_op ||
+            function == FUZZ_Put_notify) &&
            !is_dynamic(win) && calls++ % 2 == 0;
 }
 
@@ -32,6 +33,9 @@ static int persistent_make(const struct operation *op, MPI_Win win, MPI_Request 
     case FUZZ_Raccumulate_c:
         return FUZZX(Accumulate_init, o->addr, o->count, o->type->type, op->rank, op->disp,
                      t->count, t->type->type, op->op, win, request);
+    case FUZZ_Put_notify:
+        return FUZZX(Put_notify_init, o->addr, o->count, o->type->type, op->rank, op->disp,
+                     t->count, t->type->type, op->number, win, request);
     case FUZZ_Fetch_and_op:
         return FUZZX(Fetch_and_op_init, o->addr, r->addr, t->type->type, op->rank, op->disp, op->op,
                      win, request);

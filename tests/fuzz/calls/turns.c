@@ -67,6 +67,10 @@ static void turn(struct observed_window *observed, struct random *shared, struct
         for (int i = 0; i < CALLS_PER_TURN && !harness_failed(); i++) {
             if (observed->attached != NULL && one_in(own, 8))
                 observed_attach_once(observed, own);
+            else if (one_in(own, 20))
+                wait_call(observed, own, false);
+            else if (operates && one_in(own, 30))
+                swap_call(observed, own);
             else if (operates && !one_in(own, 6))
                 operate_once(observed, &pool, own);
             else if (operates && one_in(own, 4))
@@ -81,7 +85,9 @@ static void turn(struct observed_window *observed, struct random *shared, struct
         observed_check(observed);
     } else {
         for (int i = 0; i < CALLS_PER_TURN / 4; i++) {
-            if (operates && one_in(own, 4))
+            if (one_in(own, 20))
+                wait_call(observed, own, true);
+            else if (operates && one_in(own, 4))
                 notify_call(observed, own, true);
             else
                 epochs_call(&observed->epochs, observed->win, own, true);
