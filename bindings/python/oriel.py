@@ -140,9 +140,39 @@ def _buffer(given, writes=False):
         view = memoryview(data)
         datatype = datatype or _datatype(view.format)
         count = view.nbytes // datatype.Get_extent()[1] if count is None else count
-    if writes and isinstance(data, (bytes, memoryview)) and memoryview(data).readonly:
+    if writes and _is_readonly(data):
         raise ValueError("the result's buffer cannot be written")
     return MPI.Get_address(data), count, datatype
+
+
+def _is_readonly(data):
+    try:
+        return memoryview(data).readonly
+    except TypeError:  # no buffer of this process's memory
+        return False
+
+
+def _elements(count, result, *origins):
+    """The datatype of the result, its address, and those of the other buffers (None: 0): each has
+    count elements of that datatype."""
+    there, room, datatype = _buffer(result, writes=True)
+    rooms, places = [room], []
+    for origin in origins:
+        address, room, other = (0, count, datatype) if origin is None else _buffer(origin)
+        if other != datatype:
+            raise ValueError("the buffers have different datatypes")
+        rooms.append(room)
+        places.append(address)
+    if min(rooms) < count:
+        raise ValueError(f"a buffer has {min(rooms)} elements, and the operation needs {count}")
+    return (datatype, there, *places)
+
+
+def _sixteen_bytes(given, writes=False):
+    address, count, datatype = _buffer(given, writes)
+    if count * datatype.Get_size() < 16:
+        raise ValueError("the buffer has less than 16 bytes")
+    return address
 
 
 def _sides(origin, target_rank, target, writes=False):
@@ -220,29 +250,28 @@ def Win_iflush_all(win):
 
 
 def Rfetch_and_op(win, origin, result, target_rank, target_disp=0, op=MPI.SUM):
-    there, _, datatype = _buffer(result, writes=True)
-    return _request(Request, "Rfetch_and_op", (origin, result), _buffer(origin)[0], there, datatype,
-                    target_rank, target_disp, op, win)
+    datatype, there, here = _elements(1, result, origin)
+    return _request(Request, "Rfetch_and_op", (origin, result), here, there, datatype, target_rank,
+                    target_disp, op, win)
 
 
 def Rcompare_and_swap(win, origin, compare, result, target_rank, target_disp=0):
-    there, _, datatype = _buffer(result, writes=True)
-    return _request(Request, "Rcompare_and_swap", (origin, compare, result), _buffer(origin)[0],
-                    _buffer(compare)[0], there, datatype, target_rank, target_disp, win)
+    datatype, there, here, expected = _elements(1, result, origin, compare)
+    return _request(Request, "Rcompare_and_swap", (origin, compare, result), here, expected, there,
+                    datatype, target_rank, target_disp, win)
 
 
 def Fetch_and_op_list(win, origin, result, target_rank, target_disps, op=MPI.SUM):
     """One operation for each of target_disps; origin is None for MPI.NO_OP."""
-    there, _, datatype = _buffer(result, writes=True)
     target_disps = list(target_disps)
+    datatype, there, here = _elements(len(target_disps), result, origin)
     disps = (_TYPES["Aint"] * len(target_disps))(*target_disps)
-    _call("Fetch_and_op_list", _buffer(origin)[0], there, len(disps), datatype, target_rank, disps,
-          op, win)
+    _call("Fetch_and_op_list", here, there, len(disps), datatype, target_rank, disps, op, win)
 
 
 def Compare_and_swap_128(win, origin, compare, result, target_rank, target_disp=0):
-    _call("Compare_and_swap_128", _buffer(origin)[0], _buffer(compare)[0],
-          _buffer(result, writes=True)[0], target_rank, target_disp, win)
+    _call("Compare_and_swap_128", _sixteen_bytes(origin), _sixteen_bytes(compare),
+          _sixteen_bytes(result, writes=True), target_rank, target_disp, win)
 
 
 def Type_float16():
@@ -287,9 +316,9 @@ def Get_accumulate_init(win, origin, result, target_rank, target=None, op=MPI.SU
 
 
 def Fetch_and_op_init(win, origin, result, target_rank, target_disp=0, op=MPI.SUM):
-    there, _, datatype = _buffer(result, writes=True)
-    return _request(Prequest, "Fetch_and_op_init", (origin, result), _buffer(origin)[0], there,
-                    datatype, target_rank, target_disp, op, win)
+    datatype, there, here = _elements(1, result, origin)
+    return _request(Prequest, "Fetch_and_op_init", (origin, result), here, there, datatype,
+                    target_rank, target_disp, op, win)
 
 
 def Put_notify_init(win, origin, target_rank, number, target=None):

@@ -123,6 +123,8 @@ static void describe_watched_wait(const struct oriel_watch *watch,
         break;
     case ORIEL_WAITING_LOCK:
     case ORIEL_WAITING_LOCK_ALL: add_lock_holders(description, watch); break;
+    case ORIEL_WAITING_NOTIFICATION:
+    case ORIEL_WAITING_MEMORY: break; /* any rank may end it */
     case ORIEL_WAITING_UPDATE: add_updater(description); break;
     default: add_world_rank(description, description->world_rank); break;
     }

@@ -132,7 +132,7 @@ static int32_t watched_rank(const struct oriel_watch *watch)
     return ((const struct oriel_watched *)watch->context)->win_rank;
 }
 
-/* A notification may be of any rank. In a window of two ranks it is of the other one. */
+/* A notification, or a value in memory, may be of any rank. In a window of two ranks it is of the other one. */
 static int32_t notifying_rank(const struct oriel_window *window)
 {
     return window->n == 2 ? 1 - window->rank : -1;
@@ -156,10 +156,10 @@ static void observer_wait_end(const struct oriel_watch *watch, uint64_t waited_n
         attribute_wait(observed, ORIEL_CAUSE_late_complete, watched_rank(watch), waited_ns);
         break;
     case ORIEL_WAITING_NOTIFICATION:
+    case ORIEL_WAITING_MEMORY:
         attribute_wait(observed, ORIEL_CAUSE_late_notification, notifying_rank(observed->window),
                        waited_ns);
         break;
-    case ORIEL_WAITING_MEMORY: break; /* for any rank */
     case ORIEL_WAITING_LOCK:
     case ORIEL_WAITING_LOCK_ALL:
         attribute_wait(observed, ORIEL_CAUSE_busy_lock, oriel_current_call.blocker, waited_ns);

@@ -221,6 +221,7 @@ enum oriel_status oriel_net_await(struct oriel_net_request *request,
 
 void oriel_net_serve_until(bool (*holds)(const void *context), const void *context)
 {
+    oriel_net_progress(); /* what others may await of this process leaves before it waits */
     oriel_net_help_begin(ORIEL_NET_SERVES);
     uint64_t begin_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;

@@ -69,6 +69,12 @@ def buffers_are_given_as_to_mpi4py():
     assert (words[0], words[7]) == (left, 2), words
     assert "be written" in refused(ValueError, oriel.Get_notify, window, b"12345678", right, 0)
     swapped = numpy.zeros(1, dtype=">i4")
+    short, fixed = numpy.zeros(1, "i8"), numpy.zeros(2, "i8")
+    fixed.flags.writeable = False
+    assert "needs 2" in refused(ValueError, oriel.Fetch_and_op_list, window, None, short, right, [0, 1], MPI.NO_OP)
+    assert "be written" in refused(ValueError, oriel.Get_notify, window, fixed, right, 0)
+    assert "16 bytes" in refused(ValueError, oriel.Compare_and_swap_128, window, fixed, fixed, short, right)
+    assert "different datatypes" in refused(ValueError, oriel.Rfetch_and_op, window, numpy.zeros(1), short, right)
     assert "format" in refused(ValueError, oriel.Put_notify, window, swapped, right, 0)
     close(window)
 
