@@ -17,7 +17,8 @@ CASE(C1, put_after_a_put_without_order, 2)
     MPI_Win_free(&win);
 }
 
-/* The flag is behind an order point, and the data before it. */
+/* The flag is behind an order point, and the data before it. The twin takes the flag back while the
+ * put that set it is not flushed yet. */
 CASE(C1, put_without_a_wait_for_the_flag, 2)
 {
     const int one = 1;
@@ -27,11 +28,14 @@ CASE(C1, put_without_a_wait_for_the_flag, 2)
         MPI_Put(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
         MPIX_Win_order(1, win);
         MPI_Put(&one, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        delay();
         MPI_Win_flush(1, win);
     }
     if (rank == 1) {
-        if (right)
+        if (right) {
             MPIX_Win_wait_until(win, 0, MPI_INT, MPIX_CMP_EQ, &one);
+            MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        }
         MPI_Put(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win); /* FINDS C1 here */
     }
     MPI_Win_unlock_all(win);

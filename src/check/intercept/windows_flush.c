@@ -128,11 +128,26 @@ ORIEL_CHECK_WRAP_X(Win_iflush_all, (MPI_Win win, MPI_Request *request))
 
 /* --- waits for memory --- */
 
-static int value_found(MPI_Win win, int code, int flag)
+/* The element is read as a whole, so the operation that wrote what was found has taken effect, also
+ * before its origin completes it. Which one it was is not known: what follows is not compared with
+ * any access to the element so far. */
+static void element_release(struct oriel_checked *window, MPI_Aint disp, MPI_Datatype datatype)
+{
+    int size_bytes = 0;
+    const oriel_shm_offset history = oriel_window_history(window, window->rank);
+    const int64_t unit =
+        window->flavour == ORIEL_CHECK_DYNAMIC ? 1 : window->members[window->rank].disp_unit;
+    if (history != 0 && oriel_host()->Type_size(datatype, &size_bytes) == MPI_SUCCESS)
+        oriel_history_forget(history, disp * unit, (uint64_t)size_bytes);
+}
+
+static int value_found(MPI_Win win, MPI_Aint disp, MPI_Datatype datatype, int code, int flag)
 {
     struct oriel_checked *window = code == MPI_SUCCESS && flag ? oriel_checked_find(win) : NULL;
-    if (window != NULL && window->ordered)
+    if (window != NULL && window->ordered) {
         oriel_window_take_all(window);
+        element_release(window, disp, datatype);
+    }
     return oriel_check_back(code);
 }
 
@@ -141,7 +156,8 @@ ORIEL_CHECK_WRAP_X(Win_wait_until, (MPI_Win win, MPI_Aint disp, MPI_Datatype dat
 {
     if (!oriel_window_look())
         return NEXT_X(Win_wait_until)(win, disp, datatype, comparison, value);
-    return value_found(win, NEXT_X(Win_wait_until)(win, disp, datatype, comparison, value), 1);
+    const int code = NEXT_X(Win_wait_until)(win, disp, datatype, comparison, value);
+    return value_found(win, disp, datatype, code, 1);
 }
 
 ORIEL_CHECK_WRAP_X(Win_test_until, (MPI_Win win, MPI_Aint disp, MPI_Datatype datatype,
@@ -150,5 +166,5 @@ ORIEL_CHECK_WRAP_X(Win_test_until, (MPI_Win win, MPI_Aint disp, MPI_Datatype dat
     if (!oriel_window_look())
         return NEXT_X(Win_test_until)(win, disp, datatype, comparison, value, flag);
     const int code = NEXT_X(Win_test_until)(win, disp, datatype, comparison, value, flag);
-    return value_found(win, code, code == MPI_SUCCESS && *flag);
+    return value_found(win, disp, datatype, code, code == MPI_SUCCESS && *flag);
 }
