@@ -1,5 +1,5 @@
-/* Waits on the caller's own memory: the element as this process loads it says whether the comparison
- * holds. Waits that would not end are not called. */
+/* Waits on the caller's own memory: the element as this process loads it says whether the
+ * comparison holds. Waits that would not end are not called. */
 #include "operate.h"
 
 #include <string.h>
