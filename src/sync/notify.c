@@ -101,7 +101,7 @@ enum oriel_status oriel_notify_check(const struct oriel_window *window, int32_t 
     if (count == 0)
         return oriel_fail(ORIEL_E_ARG,
                           "rank %d has no counters of notifications: the info key "
-                          "oriel_notifications was not set when the window was created",
+                          "oriel_notifications had no number from 1 to 65536 at its creation",
                           (int)target);
     return oriel_fail(ORIEL_E_ARG, "notification number %d: rank %d has the numbers 0 to %u",
                       number, (int)target, count - 1);
