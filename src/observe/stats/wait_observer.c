@@ -132,7 +132,8 @@ static int32_t watched_rank(const struct oriel_watch *watch)
     return ((const struct oriel_watched *)watch->context)->win_rank;
 }
 
-/* A notification, or a value in memory, may be of any rank. In a window of two ranks it is of the other one. */
+/* A notification, or a value in memory, may be of any rank. In a window of two ranks it is of the
+ * other one. */
 static int32_t notifying_rank(const struct oriel_window *window)
 {
     return window->n == 2 ? 1 - window->rank : -1;
