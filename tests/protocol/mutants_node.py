@@ -34,7 +34,7 @@ NODE = [
      "memory_wait", "memory_wait_w6_wakes_all_sleepers", "W6: sleepers are woken"),
     ("sync/memory_wait.c", [("{oriel_liveness_any, &watched,", "{oriel_liveness_none, &watched,")],
      "memory_wait", "killed_rank_is_reported_by_memory_wait", "all ranks are watched"),
-    ("memory/life.c", [("pthread_mutex_lock(mutex) == 0;", "true;")],
+    ("memory/life.c", [("pthread_mutex_trylock(mutex) == 0;", "true;")],
      "memory_wait", "life_word_shows_a_death", "the thread that starts Oriel locks the mutex"),
 
     ("sync/notify.h", [("    atomic_fetch_add_explicit(&counter->arrived, 1, memory_order_seq_cst); /* N2 */\n",
