@@ -40,6 +40,7 @@ enum {
     YIELD_NS = 1000000,
     SLEEP_NS = ORIEL_SLEEP_NS,
     WATCH_NS = 100000000,
+    MISSES_PER_YIELD = 64,
     YIELDS_PER_PROGRESS = 32
 };
 enum {
@@ -188,6 +189,19 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
     atomic_fetch_sub_explicit(sleepers, 1, memory_order_seq_cst);
     oriel_sleep_end(&sleep);
     return status;
+}
+
+bool oriel_polling_missed(struct oriel_polling *polling)
+{
+    oriel_wait_progress();
+    if (++polling->misses % MISSES_PER_YIELD != 0)
+        return false;
+    sched_yield();
+    const uint64_t now_ns = oriel_now_ns();
+    if (now_ns - polling->asked_ns < WATCH_NS)
+        return false;
+    polling->asked_ns = now_ns;
+    return true;
 }
 
 /* What a wait waits for. */

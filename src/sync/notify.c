@@ -49,10 +49,7 @@
 #include "internode/origin/origin_sync.h"
 #include "memory/file.h"
 
-#include <sched.h>
 #include <stdlib.h>
-
-enum { MISSES_PER_YIELD = 64, LOOK_NS = 100000000 };
 
 /* A wait looks at its counter LOOKS times, for a microsecond or two, before it does anything
  * else. Each look takes the cache line from the origins. So it pauses before the next one for about
@@ -115,18 +112,9 @@ void oriel_notify_wake(struct oriel_notify_area *area, struct oriel_notify_count
 
 enum oriel_status oriel_notify_missed(struct oriel_window *window)
 {
-    static _Thread_local uint32_t misses;
-    static _Thread_local uint64_t looked_ns;
+    static _Thread_local struct oriel_polling polling;
     struct oriel_watched watched = {.window = window, .win_rank = -1};
-    oriel_wait_progress();
-    if (++misses % MISSES_PER_YIELD != 0)
-        return ORIEL_OK;
-    sched_yield();
-    const uint64_t now_ns = oriel_now_ns();
-    if (now_ns - looked_ns < LOOK_NS)
-        return ORIEL_OK;
-    looked_ns = now_ns;
-    return oriel_liveness_any(&watched);
+    return oriel_polling_missed(&polling) ? oriel_liveness_any(&watched) : ORIEL_OK;
 }
 
 /* Returns whether the counter has reached the wanted value. On several nodes a wait serves

@@ -42,7 +42,6 @@
 #include "sync/pscw_counters.h"
 #include "sync/sync.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,20 +254,10 @@ enum oriel_status oriel_wait_exposure(struct oriel_window *window)
     return status;
 }
 
-/* For a program that polls: yields to the ranks that it waits for, and checks every 100 ms whether
- * origin lives. */
 static enum oriel_status test_failed(struct oriel_window *window, int32_t origin)
 {
     struct oriel_watched watched = {.window = window, .win_rank = origin};
-    oriel_wait_progress();
-    if (++window->failed_tests % 64 != 0)
-        return ORIEL_OK;
-    sched_yield();
-    uint64_t now_ns = oriel_now_ns();
-    if (now_ns - window->looked_ns < 100000000)
-        return ORIEL_OK;
-    window->looked_ns = now_ns;
-    return oriel_liveness_rank(&watched);
+    return oriel_polling_missed(&window->polling) ? oriel_liveness_rank(&watched) : ORIEL_OK;
 }
 
 static bool has_completed(const struct oriel_window *window, struct oriel_pscw_counter *own)

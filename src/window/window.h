@@ -5,6 +5,7 @@
 #ifndef ORIEL_WINDOW_WINDOW_H
 #define ORIEL_WINDOW_WINDOW_H
 
+#include "base/wait.h"
 #include "window/group.h"
 #include "window/shared.h"
 
@@ -65,9 +66,8 @@ struct oriel_window {
     struct oriel_members posted;
     _Atomic uint32_t accessing; /* 1 from the end of a start to the end of its complete */
     _Atomic uint32_t exposed;   /* an exposure epoch is open */
-    /* in that epoch; from time to time a poll yields the processor and checks for dead ranks */
-    uint32_t failed_tests;
-    uint64_t looked_ns;
+    /* the tests of that epoch that have failed */
+    struct oriel_polling polling;
     /* other words */
     struct oriel_group *group;
     struct oriel_internode

@@ -197,8 +197,8 @@ LOCKS = [
      "deaths", "killed_origin_or_poster_after_an_epoch_is_reported", "a start watches its target"),
     ("sync/pscw.c", [("oriel_load_relaxed(&own->posts.value), &watch); /* C4 */", "oriel_load_relaxed(&own->posts.value), NULL);")],
      "deaths", "killed_origin_is_reported_by_wait_and_test", "a wait watches its origin"),
-    ("sync/pscw.c", [("    return oriel_liveness_rank(&watched);",
-                      "    return watched.win_rank < 0 ? oriel_liveness_rank(&watched) : ORIEL_OK;")],
+    ("sync/pscw.c", [("    return oriel_polling_missed(&window->polling) ? oriel_liveness_rank(&watched) : ORIEL_OK;",
+                      "    return oriel_polling_missed(&window->polling) && watched.win_rank < 0 ? oriel_liveness_rank(&watched) : ORIEL_OK;")],
      "deaths", "killed_origin_is_reported_by_wait_and_test", "a polling program checks for deaths"),
 
     ("sync/pscw_counters.c", [("    table->older = atomic_load_explicit(&partners->newest, memory_order_relaxed);\n", "")],
