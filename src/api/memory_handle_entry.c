@@ -28,11 +28,15 @@ int oriel_entry_Win_memory_handle_create(MPI_Win win, MPI_Aint disp, MPI_Aint si
     return oriel_error_raise(window, "MPIX_Win_memory_handle_create", status);
 }
 
+/* The checksum is of the bytes that have a meaning; the others are 0. */
 static enum oriel_status handle_read(const MPIX_Memory_handle *handle,
                                      struct oriel_memory_handle *out)
 {
     if (handle == NULL)
         return oriel_fail(ORIEL_E_ARG, "the handle argument is NULL");
+    for (size_t i = sizeof *out; i < sizeof handle->bytes; i++)
+        if (handle->bytes[i] != 0)
+            return oriel_fail(ORIEL_E_ARG, "the bytes are no memory handle");
     memcpy(out, handle, sizeof *out);
     return ORIEL_OK;
 }

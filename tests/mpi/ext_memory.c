@@ -539,7 +539,7 @@ static void calls_of_handles_check_their_arguments(enum window_kind kind)
     memset(&garbage, 0, sizeof garbage);
     CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_memory_open(&garbage, MPI_INFO_NULL, &win));
     CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_memory_handle_free(&garbage));
-    for (int i = 0; i < 64; i++) {
+    for (size_t i = 0; i < sizeof handle.bytes; i++) {
         garbage = handle;
         garbage.bytes[i] ^= 1;
         CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_memory_open(&garbage, MPI_INFO_NULL, &win));
