@@ -249,8 +249,9 @@ ORIEL_EXTENSION_(Win_memory_handle_free, (MPIX_Memory_handle * handle))
  * and its group has the calling process alone. MPI_Win_free gives it back, without its owner.
  *
  * Errors: MPI_ERR_ARG for bytes that are no handle, MPI_ERR_RMA_ATTACH if it is withdrawn (also
- * from later lock calls), MPI_ERR_OTHER if its owner has died, MPI_ERR_UNSUPPORTED_OPERATION if the
- * owner is on another node, or the kernel refuses copies and the owner has no agent. */
+ * from later lock calls), MPI_ERR_OTHER if its owner has died (also from later lock, flush and
+ * unlock calls; the unlock ends the epoch), MPI_ERR_UNSUPPORTED_OPERATION if the owner is on
+ * another node, or the kernel refuses copies and the owner has no agent. */
 ORIEL_EXTENSION_(Win_memory_open, (const MPIX_Memory_handle *handle, MPI_Info info, MPI_Win *win))
 
 #undef ORIEL_EXTENSION_

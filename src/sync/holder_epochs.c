@@ -37,7 +37,9 @@
  * ones. The entry of a process that died in an epoch keeps its state. Its lock is lost, as that of
  * a dead rank, and processes that wait for the lock find the entry (window/holders.c). A holder
  * that waits checks the owner, other holders, and all processes of the owner's window on the node.
- * It does not see their access words, so it also fails for a dead rank that had no lock. */
+ * It does not see their access words, so it also fails for a dead rank that had no lock. A lock
+ * that need not wait, and the end of an epoch, report an owner whose life word shows its death, as
+ * a flush does (api/flush.c). H6 has a fence before that. */
 #include "sync/holder_epochs.h"
 
 #include "base/delay.h"
@@ -173,20 +175,36 @@ static enum oriel_status withdrawn_error(void)
     return oriel_fail(ORIEL_E_ATTACH, "the memory handle of the window has been withdrawn");
 }
 
+static enum oriel_status check_owner(const struct oriel_window *window)
+{
+    const struct oriel_peer *owner = window->group->peers[0];
+    return oriel_peer_alive(owner)
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_PEER, "the memory's owner (process %d) has died [O18]",
+                            (int)owner->identity.pid);
+}
+
+/* Asks the kernel only if the owner's life word shows a death. */
+static enum oriel_status check_owner_life(const struct oriel_window *window)
+{
+    return oriel_load_has(&oriel_file_life(window->control_bases[0])->word, ORIEL_LIFE_DIED)
+               ? check_owner(window)
+               : ORIEL_OK;
+}
+
 static enum oriel_status holder_watch(void *context)
 {
     const struct oriel_window *window = ((const struct oriel_watched *)context)->window;
     const struct oriel_control *control = oriel_window_control(window, 0);
-    const struct oriel_peer *owner = window->group->peers[0];
-    if (!oriel_peer_alive(owner))
-        return oriel_fail(ORIEL_E_PEER, "the memory's owner (process %d) has died [O18]",
-                          (int)owner->identity.pid);
+    enum oriel_status status = check_owner(window);
+    if (status != ORIEL_OK)
+        return status;
     if (oriel_load_acquire(&control->remote_lost) != 0)
         return oriel_fail(ORIEL_E_PEER, "a rank of the owner's window on another node has died "
                                         "[O18]");
     if (oriel_load_acquire(&control->abandoned) != 0)
         return oriel_fail(ORIEL_E_PEER, "a rank of the owner's window has died [O18]");
-    enum oriel_status status = oriel_holding_check_members(window->holding, -1);
+    status = oriel_holding_check_members(window->holding, -1);
     return status == ORIEL_OK ? oriel_holders_check_queue(window, 0, false) : status;
 }
 
@@ -240,7 +258,9 @@ static enum oriel_status epoch_begin(struct oriel_window *window, enum oriel_acc
     const struct oriel_holding *holding = window->holding;
     entry_set(holding, ORIEL_ACCESS_STATE_WAITING);                           /* H1 */
     const bool is_valid = oriel_handle_is_valid(holding->area, holding->key); /* H2 */
-    enum oriel_status status = is_valid ? lock_acquire(window, state) : withdrawn_error();
+    enum oriel_status status = is_valid ? check_owner_life(window) : withdrawn_error();
+    if (status == ORIEL_OK)
+        status = lock_acquire(window, state);
     if (status == ORIEL_OK) {
         oriel_delay();
         entry_set(holding, state);                              /* H4 */
@@ -253,12 +273,13 @@ static enum oriel_status epoch_begin(struct oriel_window *window, enum oriel_acc
     return status;
 }
 
+/* The epoch ends whatever the result. */
 static enum oriel_status epoch_close(struct oriel_window *window)
 {
     const struct oriel_holding *holding = window->holding;
     lock_release(window, (enum oriel_access_state)oriel_load_relaxed(&holding->entry->state));
     epoch_end(holding);
-    return ORIEL_OK;
+    return check_owner_life(window);
 }
 
 static bool access_exchange(struct oriel_window *window, enum oriel_access_state from,

@@ -226,6 +226,59 @@ static int flush_until_error(void)
     return code;
 }
 
+/* A part of the victim's memory, which the survivors have open. */
+static MPI_Win lent;
+
+static void lend(void)
+{
+    MPIX_Memory_handle handle;
+    MPIX_Win_memory_handle_create(win, 0, 64, &handle);
+    MPI_Bcast(&handle, (int)sizeof handle, MPI_BYTE, victim, MPI_COMM_WORLD);
+}
+
+static void open_lent(void)
+{
+    MPIX_Memory_handle handle;
+    MPI_Bcast(&handle, (int)sizeof handle, MPI_BYTE, victim, MPI_COMM_WORLD);
+    MPIX_Win_memory_open(&handle, MPI_INFO_NULL, &lent);
+    MPI_Win_set_errhandler(lent, MPI_ERRORS_RETURN);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, lent);
+}
+
+static int put_lent(int (*complete)(void))
+{
+    const double value = 1;
+    int code = MPI_Put(&value, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, lent);
+    return code == MPI_SUCCESS ? complete() : code;
+}
+
+static int flush_lent(void)
+{
+    return MPI_Win_flush_all(lent);
+}
+
+static int unlock_lent(void)
+{
+    return MPI_Win_unlock(0, lent);
+}
+
+/* From the first flush on that reports the death, every call does; the unlock ends its epoch. The
+ * result is that of a call that names the rank. */
+static int use_lent_until_error(void)
+{
+    int code = MPI_Win_lock_all(0, win);
+    for (double end = seconds_now() + 2; code == MPI_SUCCESS && seconds_now() < end;)
+        code = put_lent(flush_lent);
+    if (code != MPI_SUCCESS)
+        code = put_lent(unlock_lent);
+    for (int how = 0; how < 4 && code != MPI_SUCCESS; how++)
+        code = how == 3 ? MPI_Win_lock_all(0, lent)
+                        : MPI_Win_lock(how == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 0,
+                                       how == 2 ? MPI_MODE_NOCHECK : 0, lent);
+    return code == MPI_SUCCESS || MPI_Win_free(&lent) != MPI_SUCCESS ? MPI_SUCCESS
+                                                                     : flush_victim(0);
+}
+
 static int wait_memory(void)
 {
     const int64_t never = 77;
@@ -393,6 +446,7 @@ const struct scenario scenarios[] = {
     {"accumulate", connect_all, accumulate_until_dead, accumulate_for_a_while, true, connect_all,
      false},
     {"flushed", connect_all, nothing, flush_until_error, false, connect_all, false},
+    {"lent", lend, nothing, use_lent_until_error, false, open_lent, false},
     {"awaited", nothing, nothing, wait_memory, false, NULL, false},
     {"ending", make_unshared_and_post, end_slowly, put_until_error_and_free, false, make_unshared,
      false},
