@@ -26,7 +26,7 @@
 
 #define HANDLE_MAGIC UINT64_C(0x656c646e61484d1a)
 
-enum { HANDLE_VERSION = 1 };
+enum { HANDLE_VERSION = 2 };
 
 /* Areas without a handle at which making one looks. */
 enum { AREAS_LOOKED_AT = 2 };
@@ -62,13 +62,24 @@ static uint32_t handle_checksum(const struct oriel_memory_handle *handle)
 {
     struct oriel_memory_handle copy = *handle;
     copy.checksum = 0;
-    return oriel_crc32(0, &copy, sizeof copy);
+    return oriel_crc32(0, &copy,
+                       offsetof(struct oriel_memory_handle, address) + copy.address_bytes);
+}
+
+/* Bytes after the address are 0. */
+static bool has_address(const struct oriel_memory_handle *handle)
+{
+    if (handle->address_bytes >= sizeof handle->address)
+        return false;
+    const char *rest = handle->address + handle->address_bytes;
+    const size_t rest_bytes = sizeof handle->address - handle->address_bytes;
+    return rest[0] == 0 && memcmp(rest, rest + 1, rest_bytes - 1) == 0;
 }
 
 bool oriel_memory_handle_is_valid(const struct oriel_memory_handle *handle)
 {
     return handle->magic == HANDLE_MAGIC && handle->version == HANDLE_VERSION &&
-           handle->checksum == handle_checksum(handle) && handle->key != 0 &&
+           has_address(handle) && handle->checksum == handle_checksum(handle) && handle->key != 0 &&
            handle->area % ORIEL_CACHE_LINE == 0;
 }
 
@@ -140,7 +151,8 @@ static enum oriel_status area_acquire(struct lent_area **out)
     struct oriel_handle_area *area = (*out)->area;
     for (uint32_t i = 0; i < oriel_load_relaxed(&area->used); i++) {
         uint64_t process = atomic_load_explicit(&area->holders[i].process, memory_order_relaxed);
-        if (process != 0 && oriel_identity_word_alive(process))
+        if (process != 0 && oriel_identity_word_alive(process) &&
+            oriel_load_relaxed(&area->holders[i].state) != ORIEL_ACCESS_STATE_LOST)
             continue; /* it finds no key, and leaves */
         oriel_store_relaxed(&area->holders[i].state, ORIEL_ACCESS_STATE_NONE);
         atomic_compare_exchange_strong_explicit(&area->holders[i].process, &process, 0,
@@ -262,6 +274,17 @@ static enum oriel_status key_draw(uint64_t *key)
                : oriel_fail(ORIEL_E_OTHER, "the kernel returns no random key");
 }
 
+/* Without a net, processes of other nodes cannot open the handle. */
+static void address_add(struct oriel_memory_handle *handle)
+{
+    size_t len_bytes;
+    if (!oriel_net_is_started())
+        return;
+    const void *address = oriel_net_address(&len_bytes);
+    handle->address_bytes = len_bytes;
+    memcpy(handle->address, address, len_bytes);
+}
+
 static enum oriel_status make_locked(struct oriel_window *window, const struct oriel_target *part,
                                      struct oriel_memory_handle *out)
 {
@@ -294,6 +317,7 @@ static enum oriel_status make_locked(struct oriel_window *window, const struct o
                                         .owner = *oriel_file_identity(),
                                         .area = (uint64_t)((char *)area - oriel_file_base()),
                                         .key = key};
+    address_add(out);
     out->checksum = handle_checksum(out);
     return ORIEL_OK;
 }
@@ -309,6 +333,9 @@ enum oriel_status oriel_memory_handle_make(struct oriel_window *window, int64_t 
     enum oriel_status status = find_part(window, disp, size_bytes, &part);
     if (status != ORIEL_OK)
         return status;
+    oriel_memory_serve();
+    if (oriel_node_map_job_spans_nodes())
+        (void)oriel_node_map_net_start();
     pthread_mutex_lock(&mutex);
     status = make_locked(window, &part, out);
     pthread_mutex_unlock(&mutex);
@@ -335,10 +362,17 @@ static void withdraw_locked(struct lent_area *lent, bool ends_window)
         queue_add(lent);
 }
 
+struct oriel_handle_area *oriel_memory_handle_find(uint64_t area, uint64_t key)
+{
+    const struct lent_area *lent = oriel_hash_table_find(&by_key, key);
+    return lent != NULL && (uint64_t)((char *)lent->area - oriel_file_base()) == area ? lent->area
+                                                                                      : NULL;
+}
+
 static enum oriel_status find_live(const struct oriel_memory_handle *handle, struct lent_area **out)
 {
     struct lent_area *lent = oriel_hash_table_find(&by_key, handle->key);
-    if (lent == NULL || (uint64_t)((char *)lent->area - oriel_file_base()) != handle->area ||
+    if (oriel_memory_handle_find(handle->area, handle->key) == NULL ||
         !oriel_identity_equal(&handle->owner, oriel_file_identity()) || lent->withdrawals != 0)
         return oriel_fail(ORIEL_E_ARG, "the handle is withdrawn, or of another process");
     if (oriel_handle_has_own_epoch(lent->area))

@@ -36,12 +36,12 @@ STEPS_OF = {"fencing": (200, 5000), "freeing": (2500, 8000), "creating": (6000, 
 # These need one node. A freed window no longer reports whether an internode rank lives. After its
 # main thread has ended, a process still serves internode ranks. A stopped process does not disturb
 # ranks that share its memory. Queries to other nodes use open descriptors. Memory with loads and
-# stores by all ranks exists on one node only, and memory handles are opened there.
-ON_ONE_NODE = {"without-descriptors", "creation-again", "ending", "lent", "main-ended", "shared"}
+# stores by all ranks exists on one node only.
+ON_ONE_NODE = {"without-descriptors", "creation-again", "ending", "main-ended", "shared"}
 SCENARIOS = {
     "faults": ["fence", "exclusive-held", "exclusive-held-shared-wanted", "exclusive-held-all-wanted", "shared-held", "all-held",
                "start", "posted", "wait", "test", "free", "without-descriptors", "fence-twice", "fencing", "freeing", "creating",
-               "creation", "creation-again", "creation-late", "creations", "accumulate", "flushed", "lent", "awaited", "ending",
+               "creation", "creation-again", "creation-late", "creations", "accumulate", "flushed", "lent", "lent-held", "awaited", "ending",
                "main-ended"],
     "faults_internode": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-after-survivor",
                    "lock-after-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
