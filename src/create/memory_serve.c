@@ -89,6 +89,7 @@ static enum oriel_status holder_open(const struct oriel_identity *from,
 static void holder_close(struct oriel_window *window)
 {
     oriel_internode_rank_lost(window, 1); /* no lock is left, unless the process breaks the rules */
+    window->control = NULL;               /* of a window that may have ended (S1) */
     oriel_internode_close(window);
     oriel_opened_window_release(window, oriel_load_relaxed(&window->holding->entry->state) ==
                                             ORIEL_ACCESS_STATE_LOST); /* S3 */

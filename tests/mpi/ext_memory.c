@@ -581,6 +581,29 @@ static void handles_are_opened_on_all_nodes(enum window_kind kind)
     guarded_free(&window);
 }
 
+/* Without a network (ORIEL_NET=off) the host serves windows over several nodes. */
+static void owners_without_a_network_are_opened_on_their_node(enum window_kind kind)
+{
+    const char *net = getenv("ORIEL_NET");
+    if (lacks_extensions())
+        return;
+    if (net == NULL || strcmp(net, "off") != 0) {
+        harness_skip("there is a network");
+        return;
+    }
+    struct window window = window_make(kind, 64, 8, MPI_COMM_SELF);
+    MPIX_Memory_handle own = handle_make(window.win, 0, 64);
+    MPIX_Memory_handle theirs = handle_pass(&own);
+    MPI_Win win = MPI_WIN_NULL;
+    return_errors();
+    CHECK_CLASS(is_on_own_node(right_of(world_rank)) ? MPI_SUCCESS : MPI_ERR_UNSUPPORTED_OPERATION,
+                MPIX_Win_memory_open(&theirs, MPI_INFO_NULL, &win));
+    if (win != MPI_WIN_NULL)
+        CHECK_OK(MPI_Win_free(&win));
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
 static const struct test_case cases[] = {
     CASE(an_opened_handle_is_a_window_of_the_part, KINDS_ALL, 1),
     CASE(every_operation_works_on_it, KINDS_ALL, 1),
@@ -594,6 +617,7 @@ static const struct test_case cases[] = {
     CASE(an_opened_window_checks_its_calls, KINDS_ALL, 1),
     CASE(calls_of_handles_check_their_arguments, KINDS_BOTH, 1),
     CASE(handles_are_opened_on_all_nodes, KINDS_BOTH, 1),
+    CASE(owners_without_a_network_are_opened_on_their_node, KINDS_BOTH, 1),
 };
 
 int main(int argc, char **argv)
