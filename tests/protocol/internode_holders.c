@@ -286,6 +286,40 @@ static void internode_end_waits_for_lock_calls(void **state)
     nodes_run_sizes(end_window);
 }
 
+/* The owner sleeps in its withdrawal; the holder makes no call after the end of its epoch. */
+static void wake_owner(struct oriel_window *whole)
+{
+    struct oriel_window *window = open_all();
+    (void)whole;
+    for (uint32_t round = 1; round <= 8; round++) {
+        if (window->rank == OWNER)
+            handle_make(round);
+        team_barrier();
+        if (window->rank == OWNER) {
+            team_flag_await(READY, round);
+            oriel_handle_withdraw(area, false);
+            team_flag_set(WITHDRAWN, round);
+        } else {
+            struct oriel_window *opened = holder_open(window, round);
+            team_expect(begin_epoch(opened, round % 4));
+            team_flag_set(READY, round);
+            usleep(2000);
+            end_epoch(opened, round % 4);
+            team_flag_await(WITHDRAWN, round);
+            holder_close(opened);
+        }
+        team_barrier();
+    }
+    nodes_close(window);
+    nodes_stop();
+}
+
+static void internode_end_of_an_epoch_wakes_the_owner(void **state)
+{
+    (void)state;
+    nodes_run(2, 2, wake_owner);
+}
+
 /* --- exclusion --- */
 
 static void exclude(struct oriel_window *whole)
@@ -415,6 +449,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(internode_withdrawal_waits_for_epochs),
         cmocka_unit_test(internode_end_waits_for_lock_calls),
+        cmocka_unit_test(internode_end_of_an_epoch_wakes_the_owner),
         cmocka_unit_test(internode_locks_of_holders_exclude_the_windows),
         cmocka_unit_test(internode_holders_that_are_lost_are_reported),
     };

@@ -350,7 +350,7 @@ INTERNODE = [
     ("internode/target/target_sync.c", [("            ? oriel_holder_epoch_ask(window->holding)\n", "            ? ORIEL_OK\n")],
      "internode_holders", "internode_end_waits_for_lock_calls", "H1, H2: a withdrawn handle's lock is not touched for another node"),
     ("internode/target/target_sync.c", [("        oriel_holder_epoch_end(window->holding); /* H6 */\n", "")],
-     "internode_holders", "internode_withdrawal_waits_for_epochs", "H6: the end of an epoch of another node wakes the owner"),
+     "internode_holders", "internode_end_of_an_epoch_wakes_the_owner", "H6: the end of an epoch of another node wakes the owner"),
     ("internode/target/target_sync.c", [("    return oriel_window_is_opened(window) ? &window->holding->owner_common->gate\n                                          : &window->common->gate;",
                                          "    return &window->common->gate;")],
      "internode_holders", "internode_locks_of_holders_exclude_the_windows", "holders on other nodes pass the gate of the owner's window"),
