@@ -3,6 +3,7 @@
  * has an entry, and no process waits for the dead. Holders' accumulates lose none of other updates
  * (src/sync/atomic_mode.c). Rank 0 owns the memory. The others open its handle, and have the
  * owner's window besides. */
+#include "holder_calls.h"
 #include "make_window.h"
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
@@ -99,28 +100,12 @@ static struct oriel_handle_area *area_with_handle(struct oriel_window *window)
     return area;
 }
 
-/* Returns false if the handle is withdrawn. */
-static bool begin_epoch(struct oriel_window *opened, uint64_t kind)
-{
-    enum oriel_status status = kind == 0   ? oriel_lock(opened, 0, true)
-                               : kind == 1 ? oriel_lock(opened, 0, false)
-                               : kind == 2 ? oriel_lock_trusted(opened, 0)
-                                           : oriel_lock_all(opened);
-    team_expect(status == ORIEL_OK || status == ORIEL_E_ATTACH);
-    return status == ORIEL_OK;
-}
-
-static void end_epoch(struct oriel_window *opened, uint64_t kind)
-{
-    team_expect((kind == 3 ? oriel_unlock_all(opened) : oriel_unlock(opened, 0)) == ORIEL_OK);
-}
-
 /* --- withdrawal --- */
 
 static void hold_until_refused(struct oriel_window *opened, uint32_t round)
 {
     for (;;) {
-        uint64_t kind = team_random() % 4;
+        uint64_t kind = team_random() % HOLDER_KINDS;
         if (!begin_epoch(opened, kind))
             return;
         team_expect(atomic_load(&team->flags[WITHDRAWN]) < round); /* P1 */

@@ -5,6 +5,7 @@
  * its window, and open the handle if they are on another node. */
 #include "simulated_nodes.h"
 #include "exclusion_check.h"
+#include "holder_calls.h"
 #include "internode/origin/origin_peers.h"
 #include "internode/target/am_dispatch.h"
 #include "sync/holder_epochs.h"
@@ -161,25 +162,19 @@ static void holder_close(struct oriel_window *opened)
 
 /* --- epochs --- */
 
-/* Returns false if the handle is withdrawn. */
-static bool begin_epoch(struct oriel_window *opened, uint64_t kind)
-{
-    enum oriel_status status = kind == 0   ? oriel_lock(opened, 0, true)
-                               : kind == 1 ? oriel_lock(opened, 0, false)
-                               : kind == 2 ? oriel_lock_trusted(opened, 0)
-                                           : oriel_lock_all(opened);
-    team_expect(status == ORIEL_OK || status == ORIEL_E_ATTACH);
-    return status == ORIEL_OK;
-}
-
-static void end_epoch(struct oriel_window *opened, uint64_t kind)
-{
-    team_expect((kind == 3 ? oriel_unlock_all(opened) : oriel_unlock(opened, 0)) == ORIEL_OK);
-}
-
 static bool is_far(void)
 {
     return nodes_node_of(team_rank) != nodes_node_of(OWNER);
+}
+
+/* Collective: the owner makes a handle, which the ranks on other nodes open. Returns NULL for the
+ * others. */
+static struct oriel_window *handle_lend(struct oriel_window *window, uint64_t key)
+{
+    if (window->rank == OWNER)
+        handle_make(key);
+    team_barrier();
+    return is_far() ? holder_open(window, key) : NULL;
 }
 
 static struct oriel_window *open_all(void)
@@ -196,7 +191,7 @@ static void hold_until_refused(struct oriel_window *opened, uint32_t round)
 {
     const uint64_t word = 2 * (uint64_t)team_rank;
     for (;;) {
-        uint64_t kind = team_random() % 4;
+        uint64_t kind = team_random() % HOLDER_KINDS;
         if (!begin_epoch(opened, kind))
             return;
         team_expect(atomic_load(&team->flags[WITHDRAWN]) < round); /* P1 */
@@ -226,10 +221,7 @@ static void withdraw(struct oriel_window *whole)
     (void)whole;
     for (uint32_t round = 1; team_continues(round - 1) && round < (uint32_t)team_rounds(ROUNDS);
          round++) {
-        if (window->rank == OWNER)
-            handle_make(round);
-        team_barrier();
-        struct oriel_window *opened = is_far() ? holder_open(window, round) : NULL;
+        struct oriel_window *opened = handle_lend(window, round);
         if (opened != NULL)
             hold_until_refused(opened, round);
         else if (window->rank == OWNER)
@@ -257,15 +249,12 @@ static void end_window(struct oriel_window *whole)
     for (uint32_t round = 1; team_continues(round - 1) && round < (uint32_t)team_rounds(ROUNDS);
          round++) {
         struct oriel_ticket before;
-        if (window->rank == OWNER)
-            handle_make(round);
-        team_barrier();
+        struct oriel_window *opened = handle_lend(window, round);
         if (window->rank == OWNER) {
             usleep((unsigned)team_random() % 500);
             oriel_handle_withdraw(area, true);
             memcpy(&before, &window->control->lock, sizeof before);
-        } else if (is_far()) {
-            struct oriel_window *opened = holder_open(window, round);
+        } else if (opened != NULL) {
             for (uint64_t kind = 0; begin_epoch(opened, kind % 2); kind++)
                 end_epoch(opened, kind % 2);
             team_expect(!begin_epoch(opened, 0) && !begin_epoch(opened, 1));
@@ -292,15 +281,12 @@ static void wake_owner(struct oriel_window *whole)
     struct oriel_window *window = open_all();
     (void)whole;
     for (uint32_t round = 1; round <= 8; round++) {
-        if (window->rank == OWNER)
-            handle_make(round);
-        team_barrier();
+        struct oriel_window *opened = handle_lend(window, round);
         if (window->rank == OWNER) {
             team_flag_await(READY, round);
             oriel_handle_withdraw(area, false);
             team_flag_set(WITHDRAWN, round);
         } else {
-            struct oriel_window *opened = holder_open(window, round);
             team_expect(begin_epoch(opened, round % 4));
             team_flag_set(READY, round);
             usleep(2000);
@@ -326,10 +312,7 @@ static void exclude(struct oriel_window *whole)
 {
     struct oriel_window *window = open_all();
     struct exclusion *exclusion = exclusion_at(whole, OWNER, 0);
-    if (window->rank == OWNER)
-        handle_make(1);
-    team_barrier();
-    struct oriel_window *opened = is_far() ? holder_open(window, 1) : NULL;
+    struct oriel_window *opened = handle_lend(window, 1);
     for (int i = team_rounds(3 * ROUNDS); i > 0 && !team_time_is_up(); i--) {
         const uint64_t kind = team_random() % 4;
         struct oriel_window *on = opened != NULL && team_random() % 2 ? opened : window;
@@ -382,10 +365,7 @@ static void holder_dies(struct oriel_window *whole)
 {
     struct oriel_window *window = open_all();
     (void)whole;
-    if (window->rank == OWNER)
-        handle_make(1);
-    team_barrier();
-    struct oriel_window *opened = is_far() ? holder_open(window, 1) : NULL;
+    struct oriel_window *opened = handle_lend(window, 1);
     if (window->rank == VICTIM) {
         team_expect(begin_epoch(opened, 0));
         team_flag_set(READY, 1);
@@ -416,10 +396,7 @@ static void holder_stops(struct oriel_window *whole)
 {
     struct oriel_window *window = open_all();
     (void)whole;
-    if (window->rank == OWNER)
-        handle_make(1);
-    team_barrier();
-    struct oriel_window *opened = is_far() ? holder_open(window, 1) : NULL;
+    struct oriel_window *opened = handle_lend(window, 1);
     if (window->rank == VICTIM) {
         team_expect(begin_epoch(opened, 2));
         team_flag_set(READY, 1);
