@@ -26,7 +26,7 @@ module mpix_shims
 
   type, bind(C) :: MPIX_Memory_handle
     private
-    integer(c_int8_t) :: bytes(256)
+    integer(c_int8_t) :: bytes(1280)
   end type MPIX_Memory_handle
 
   abstract interface

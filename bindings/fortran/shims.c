@@ -9,7 +9,7 @@
 _Static_assert(sizeof(MPI_Count) == sizeof(int64_t), "counts are c_int64_t");
 _Static_assert(sizeof(MPI_Aint) == sizeof(intptr_t), "displacements are c_intptr_t");
 _Static_assert(sizeof(MPI_Fint) == 4, "handles are c_int");
-_Static_assert(sizeof(MPIX_Memory_handle) == 256, "memory handles have 256 bytes");
+_Static_assert(sizeof(MPIX_Memory_handle) == 1280, "memory handles have 1280 bytes");
 
 /* Parameters of one side of an operation, and the arguments that follow from them. */
 #define ORIGIN_SIDE(qualifier)                                                                     \

@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 NOTIFICATIONS_MOST = 65536
 CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE = range(1, 7)
-MEMORY_HANDLE_BYTES = 256
+MEMORY_HANDLE_BYTES = 1280
 
 # The types of the functions' parameters in C, without MPI_.
 _PARAMETERS = {

@@ -217,11 +217,10 @@ ORIEL_EXTENSION_(Put_notify_init,
 
 /* --- memory handles --- */
 
-/* A part of a rank's window memory that other processes of its node may be given access to. It has
- * a fixed size and may be sent as sizeof(MPIX_Memory_handle) items of MPI_BYTE, over any
- * communicator. */
+/* A part of a rank's window memory that other processes may be given access to. It has a fixed size
+ * and may be sent as sizeof(MPIX_Memory_handle) items of MPI_BYTE, over any communicator. */
 typedef struct {
-    unsigned char bytes[256];
+    unsigned char bytes[1280];
 } MPIX_Memory_handle;
 
 /* Makes a handle of size bytes from disp (the calling rank's displacement units; an address for a
@@ -241,16 +240,18 @@ ORIEL_EXTENSION_(Win_memory_handle_create,
 ORIEL_EXTENSION_(Win_memory_handle_free, (MPIX_Memory_handle * handle))
 
 /* Makes a window of one rank, number 0, whose memory is the handle's part: disp_unit is the
- * displacement unit of its owner's window. A local call, by any process on the owner's node, in the
- * group of the owner's window or not; the owner too. The window has passive-target epochs only
- * (else MPI_ERR_RMA_SYNC). Its locks are locks of the owner's rank in the owner's window: an
- * exclusive one excludes all others of either window. Accumulates are atomic with respect to those
- * of either window. The calling process has no memory in it, MPI_WIN_BASE is NULL,
- * and its group has the calling process alone. MPI_Win_free gives it back, without its owner.
+ * displacement unit of its owner's window. A local call, by any process of the job, in the group of
+ * the owner's window or not; the owner too. It asks an owner on another node. The window has
+ * passive-target epochs only (else MPI_ERR_RMA_SYNC). Its locks are locks of the owner's rank in
+ * the owner's window: an exclusive one excludes all others of either window. Accumulates are atomic
+ * with respect to those of either window. The calling process has no memory in it, MPI_WIN_BASE is
+ * NULL, and its group has the calling process alone. MPI_Win_free gives it back, without its owner.
  *
  * Errors: MPI_ERR_ARG for bytes that are no handle, MPI_ERR_RMA_ATTACH if it is withdrawn (also
- * from later lock calls), MPI_ERR_OTHER if its owner has died, MPI_ERR_UNSUPPORTED_OPERATION if the
- * owner is on another node, or the kernel refuses copies and the owner has no agent. */
+ * from later lock calls), MPI_ERR_OTHER if its owner has died (also from later lock, flush and
+ * unlock calls; the unlock ends the epoch), MPI_ERR_UNSUPPORTED_OPERATION if the owner is on
+ * another node and had no network when it made the handle, or the kernel refuses copies and the
+ * owner has no agent. */
 ORIEL_EXTENSION_(Win_memory_open, (const MPIX_Memory_handle *handle, MPI_Info info, MPI_Win *win))
 
 #undef ORIEL_EXTENSION_

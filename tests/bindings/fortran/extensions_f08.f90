@@ -315,7 +315,7 @@ contains
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
     call MPIX_Win_memory_handle_create(win, 8_aint, 16_aint, mine)
-    call MPI_Sendrecv(mine, 256, MPI_BYTE, right, 0, of_left, 256, MPI_BYTE, left, 0, &
+    call MPI_Sendrecv(mine, 1280, MPI_BYTE, right, 0, of_left, 1280, MPI_BYTE, left, 0, &
                       MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     call MPIX_Win_memory_open(of_left, MPI_INFO_NULL, opened, ierr)
     if (ierr /= MPI_SUCCESS) call expect_class(ierr, MPI_ERR_UNSUPPORTED_OPERATION, 'another node')
