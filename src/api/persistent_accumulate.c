@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "api/atomic_fast.h"
 #include "api/persistent_operation.h"
+#include "api/requests.h"
 
 #include <stdlib.h>
 
@@ -93,7 +94,7 @@ static int accumulate_init(const char *call, enum oriel_persistent_counted count
                            MPI_Request *request)
 {
     int code;
-    struct oriel_window *window = oriel_persistent_window(call, win, request, &code);
+    struct oriel_window *window = oriel_request_window(call, win, request, &code);
     if (window == NULL)
         return code;
     struct persistent_accumulate *accumulate = calloc(1, sizeof *accumulate);

@@ -27,20 +27,6 @@ static enum oriel_status nothing_start(struct oriel_persistent *request,
 
 /* --- creation --- */
 
-struct oriel_window *oriel_persistent_window(const char *call, MPI_Win win,
-                                             const MPI_Request *request, int *code)
-{
-    struct oriel_window *window = oriel_handle_find(win);
-    if (window == NULL) {
-        *code = oriel_error_no_extension(call, win);
-        return NULL;
-    }
-    if (request != NULL)
-        return window;
-    *code = oriel_error_no_request(window, call);
-    return NULL;
-}
-
 static bool is_prompt(const struct oriel_persistent_operation *operation,
                       const struct oriel_window *window, int target_rank)
 {

@@ -20,11 +20,6 @@ struct oriel_persistent_operation {
     const struct oriel_type *types[3]; /* retained; NULL for sides that do not exist */
 };
 
-/* Returns the window for the creation of a request. Otherwise the error is raised: NULL, and its
- * class in *code. */
-struct oriel_window *oriel_persistent_window(const char *call, MPI_Win win,
-                                             const MPI_Request *request, int *code);
-
 /* The last step of the creation, with the status of the checks: creates the request of a record
  * from calloc, or frees the record. The caller has set all but asked, and of the request kind,
  * counted and len_bytes. For MPI_PROC_NULL it need not set more than the types. */

@@ -4,6 +4,7 @@
 #include "api/notified_operation.h"
 #include "api/persistent_operation.h"
 #include "api/put_get_fast.h"
+#include "api/requests.h"
 #include "rma/transfer_cache.h"
 #include "transport/shared/copy.h"
 
@@ -177,7 +178,7 @@ static int transfer_init(const struct transfer_form *form, void *origin_addr,
                          MPI_Request *request)
 {
     int code;
-    struct oriel_window *window = oriel_persistent_window(form->call, win, request, &code);
+    struct oriel_window *window = oriel_request_window(form->call, win, request, &code);
     if (window == NULL)
         return code;
     struct persistent_transfer *transfer = calloc(1, sizeof *transfer);
