@@ -233,6 +233,34 @@ int oriel_f08_put_notify_init(ORIGIN_SIDE(const), TARGET_SIDE, int number, MPI_F
     return return_request(code, made, request);
 }
 
+int oriel_f08_get_notify_init(ORIGIN_SIDE(), TARGET_SIDE, int number, MPI_Fint win,
+                              MPI_Fint *request)
+{
+    MPI_Request made = MPI_REQUEST_NULL;
+    int code = MPIX_Get_notify_init(ORIGIN, TARGET, number, MPI_Win_f2c(win), &made);
+    return return_request(code, made, request);
+}
+
+int oriel_f08_accumulate_notify_init(ORIGIN_SIDE(const), TARGET_SIDE, MPI_Fint op, int number,
+                                     MPI_Fint win, MPI_Fint *request)
+{
+    MPI_Request made = MPI_REQUEST_NULL;
+    int code = MPIX_Accumulate_notify_init(ORIGIN, TARGET, MPI_Op_f2c(op), number, MPI_Win_f2c(win),
+                                           &made);
+    return return_request(code, made, request);
+}
+
+int oriel_f08_compare_and_swap_init(const void *origin_addr, const void *compare_addr,
+                                    void *result_addr, MPI_Fint datatype, int target_rank,
+                                    MPI_Aint target_disp, MPI_Fint win, MPI_Fint *request)
+{
+    MPI_Request made = MPI_REQUEST_NULL;
+    int code =
+        MPIX_Compare_and_swap_init(origin_addr, compare_addr, result_addr, MPI_Type_f2c(datatype),
+                                   target_rank, target_disp, MPI_Win_f2c(win), &made);
+    return return_request(code, made, request);
+}
+
 /* --- memory handles --- */
 
 int oriel_f08_win_memory_handle_create(MPI_Fint win, MPI_Aint disp, MPI_Aint size,

@@ -210,10 +210,22 @@ ORIEL_EXTENSION_(Get_accumulate_init,
 ORIEL_EXTENSION_(Fetch_and_op_init, (const void *origin_addr, void *result_addr,
                                      MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
                                      MPI_Op op, MPI_Win win, MPI_Request *request))
+ORIEL_EXTENSION_(Compare_and_swap_init, (const void *origin_addr, const void *compare_addr,
+                                         void *result_addr, MPI_Datatype datatype, int target_rank,
+                                         MPI_Aint target_disp, MPI_Win win, MPI_Request *request))
 ORIEL_EXTENSION_(Put_notify_init,
                  (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                   int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                   MPI_Datatype target_datatype, int number, MPI_Win win, MPI_Request *request))
+ORIEL_EXTENSION_(Get_notify_init,
+                 (void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, int number, MPI_Win win, MPI_Request *request))
+ORIEL_EXTENSION_(Accumulate_notify_init,
+                 (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, int number, MPI_Win win,
+                  MPI_Request *request))
 
 /* --- memory handles --- */
 

@@ -56,6 +56,7 @@ enum oriel_persistent_counted {
     ORIEL_PERSISTENT_ACCUMULATE,
     ORIEL_PERSISTENT_GET_ACCUMULATE,
     ORIEL_PERSISTENT_FETCH_AND_OP,
+    ORIEL_PERSISTENT_COMPARE_AND_SWAP,
 };
 
 enum oriel_persistent_activity {

@@ -111,9 +111,10 @@ static void atomics(void)
 
 static void started(void)
 {
+    enum { STARTED = 5 };
     MPI_Win win;
-    MPI_Request requests[4];
-    long *base, in[2] = {1, 2}, out[2];
+    MPI_Request requests[STARTED];
+    long *base, in[2] = {1, 2}, out[3];
     int next = (rank + 1) % ranks;
     MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
@@ -121,14 +122,15 @@ static void started(void)
     MPIX_Get_init(out, 1, MPI_LONG, next, 0, 1, MPI_LONG, win, &requests[1]);
     MPIX_Fetch_and_op_init(in, out + 1, MPI_LONG, next, 2, MPI_SUM, win, &requests[2]);
     MPIX_Put_init(in, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win, &requests[3]);
+    MPIX_Compare_and_swap_init(in, in, out + 2, MPI_LONG, next, 3, win, &requests[4]);
     MPI_Start(&requests[0]); /* refused, and not counted */
     MPI_Win_lock_all(0, win);
     for (int i = 0; i < TIMES; i++) {
         MPI_Start(&requests[0]); /* SITE start */
         MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     }
-    MPI_Startall(4, requests); /* SITE start of all */
-    for (int i = 0; i < 4; i++) {
+    MPI_Startall(STARTED, requests); /* SITE start of all */
+    for (int i = 0; i < STARTED; i++) {
         MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
         MPI_Request_free(&requests[i]);
     }
@@ -482,10 +484,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts},  {"late", late},         {"threads", threads},
-                     {"sorts", sorts},    {"served", served},     {"asked", asked},
-                     {"many", many},      {"ending", ending},     {"none", none},
-                     {"crowd", crowd},    {"notified", notified}, {"atomics", atomics},
+    } scenarios[] = {{"counts", counts},   {"late", late},         {"threads", threads},
+                     {"sorts", sorts},     {"served", served},     {"asked", asked},
+                     {"many", many},       {"ending", ending},     {"none", none},
+                     {"crowd", crowd},     {"notified", notified}, {"atomics", atomics},
                      {"started", started}, {"flushes", flushes}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;

@@ -158,7 +158,8 @@ class Counts(Case):
     def test_each_start_counts_as_the_operation(self):
         [window] = self.statistics("started", 2)
         found = {kind: (row["count"], row["bytes"]) for kind, row in window["operations"].items() if row["count"]}
-        self.assertEqual(found, {"put": (2 * 5, 2 * 5 * 16), "get": (2, 2 * 8), "fetch_and_op": (2, 2 * 8)})
+        self.assertEqual(found, {"put": (2 * 5, 2 * 5 * 16), "get": (2, 2 * 8), "fetch_and_op": (2, 2 * 8),
+                                 "compare_and_swap": (2, 2 * 8)})
         for kind, mark, count in (("put", "SITE start", 2 * 4), ("put", "SITE start of all", 2), ("get", "SITE start of all", 2)):
             site = self.site_at(kind, mark)
             self.assertEqual((site["function"], site["count"]), ("started", count))

@@ -175,22 +175,27 @@ def waits_see_the_element():
 
 
 def persistent_operations_are_started():
-    window, words = window_of("i4", 8, oriel_notifications=1)
+    window, words = window_of("i4", 12, oriel_notifications=1)
     sent, more = numpy.array([rank, rank + 10], dtype="i4"), numpy.array([2], dtype="i4")
-    result, before, got = (numpy.full(n, -1, dtype="i4") for n in (1, 1, 2))
+    zero = numpy.array([0], dtype="i4")
+    result, before, found, read, got = (numpy.full(n, -1, dtype="i4") for n in (1, 1, 1, 1, 2))
     requests = [oriel.Put_init(window, sent, right),
                 oriel.Accumulate_init(window, more, right, 2),
                 oriel.Get_accumulate_init(window, more, result, right, 3),
                 oriel.Fetch_and_op_init(window, more, before, right, 4),
-                oriel.Put_notify_init(window, sent, right, 0, (5, 2, MPI.INT))]
+                oriel.Put_notify_init(window, sent, right, 0, (5, 2, MPI.INT)),
+                oriel.Compare_and_swap_init(window, more, zero, found, right, 8),
+                oriel.Get_notify_init(window, read, right, 0, 9),
+                oriel.Accumulate_notify_init(window, more, right, 0, 10)]
     for _ in range(2):
         MPI.Prequest.Startall(requests)
         MPI.Request.Waitall(requests)
     window.Flush(right)
     assert (result[0], before[0]) == (2, 2), (result, before)
-    oriel.Win_notify_wait(window, 0, 2)
+    assert (found[0], read[0]) == (2, 0), (found, read)
+    oriel.Win_notify_wait(window, 0, 6)
     world.Barrier()
-    assert words.tolist() == [left, left + 10, 4, 4, 4, left, left + 10, 0], words
+    assert words.tolist() == [left, left + 10, 4, 4, 4, left, left + 10, 0, 2, 0, 4, 0], words
     requests.append(oriel.Get_init(window, got, right))
     requests[-1].Start()
     requests[-1].Wait()
