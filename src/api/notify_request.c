@@ -85,6 +85,7 @@ static enum oriel_status request_create(const struct oriel_window *window, int n
     if (own == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
     own->request.kind = &notify_kind;
+    own->request.counted = ORIEL_PERSISTENT_NOTIFICATION;
     own->request.win = window->host->handle;
     own->request.window_serial = window->serial;
     own->number = (uint32_t)number;
