@@ -114,10 +114,13 @@ def _request(kind, name, buffers, *arguments):
 
 
 def _datatype(code):
-    """The datatype of a format as memoryview and NumPy write them."""
+    """The datatype of a format as memoryview and NumPy write them; e is a 16-bit real."""
     find = getattr(MPI.Datatype, "fromcode", None) or MPI._typedict.__getitem__
+    name = code.lstrip("@=<" if memoryview(b"\1\0").cast("H")[0] == 1 else "@=>")
+    if name == "e":
+        return Type_float16()
     try:
-        return find(code.lstrip("@=<" if memoryview(b"\1\0").cast("H")[0] == 1 else "@=>"))
+        return find(name)
     except (KeyError, ValueError):
         raise ValueError(f"no datatype is known for the format {code!r}: "
                          "give [data, count, datatype]") from None

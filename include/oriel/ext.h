@@ -1,6 +1,6 @@
-/* Oriel's extensions of MPI's one-sided communication, for C and C++. The prefix is the one that
- * MPI reserves for extensions. docs/guides/extensions.md explains them with examples, and each
- * function has a manual page.
+/* Oriel's extensions of MPI's one-sided communication, for C (C90 and later) and C++. The prefix is
+ * the one that MPI reserves for extensions. docs/guides/extensions.md explains them with examples,
+ * and each function has a manual page.
  *
  * All functions are weak: a program that uses them also links and starts without Oriel, and then
  * must not call them. MPIX_Query_oriel() tells. They follow MPI's rules: they return error classes
@@ -39,7 +39,7 @@ int PMPIX_Query_oriel(void) ORIEL_LATE_;
 
 /* Returns 1 if the functions below may be called: Oriel is loaded, and not switched off by
  * ORIEL_BYPASS. May be called at any time, also before MPI_Init. */
-static inline int MPIX_Query_oriel(void)
+static __inline__ int MPIX_Query_oriel(void)
 {
 #if defined(__x86_64__)
     const void *loaded;

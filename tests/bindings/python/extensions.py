@@ -174,6 +174,19 @@ def waits_see_the_element():
     close(window)
 
 
+def reals_of_16_bits_and_complex_numbers_are_known():
+    for dtype in ("f2", "c8", "c16"):
+        window, words = window_of(dtype, 3)
+        added = numpy.array([1.5, 2.5, 0.25], dtype=dtype) * (1j if dtype[0] == "c" else 1)
+        result = numpy.full(3, 7, dtype=dtype)
+        oriel.Fetch_and_op_list(window, added, result, right, [2, 1, 2])
+        window.Flush(right)
+        world.Barrier()
+        assert (result == [0, 0, added[0]]).all(), result
+        assert (words == [0, added[1], added[0] + added[2]]).all(), words
+        close(window)
+
+
 def persistent_operations_are_started():
     window, words = window_of("i4", 12, oriel_notifications=1)
     sent, more = numpy.array([rank, rank + 10], dtype="i4"), numpy.array([2], dtype="i4")
@@ -233,5 +246,6 @@ if oriel.query():
     cases += [buffers_are_given_as_to_mpi4py, notifications_are_taken_in_every_way,
               errors_are_exceptions, a_request_waits_for_notifications, flushes_complete_operations,
               atomic_operations_return_results, waits_see_the_element,
+              reals_of_16_bits_and_complex_numbers_are_known,
               persistent_operations_are_started, a_handle_opens_a_part_of_a_window]
 run(*cases)
