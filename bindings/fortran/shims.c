@@ -11,6 +11,23 @@ _Static_assert(sizeof(MPI_Aint) == sizeof(intptr_t), "displacements are c_intptr
 _Static_assert(sizeof(MPI_Fint) == 4, "handles are c_int");
 _Static_assert(sizeof(MPIX_Memory_handle) == 256, "memory handles have 256 bytes");
 
+/* Where this library's code is in the program: all in one section (bindings/CMakeLists.txt), whose
+ * ends the linker knows. Oriel finds the note, and names the line that calls this code
+ * (src/base/code_address.c). */
+__asm__(".pushsection oriel_fortran, \"ax\", %progbits\n"
+        ".byte 0\n" /* not empty, so both ends exist */
+        ".popsection\n"
+        ".hidden __start_oriel_fortran\n"
+        ".hidden __stop_oriel_fortran\n"
+        ".pushsection .note.oriel, \"a\", %note\n"
+        ".balign 4\n"
+        ".long 6, 8, 1\n" /* the lengths of name and contents, and the type */
+        ".asciz \"Oriel\"\n"
+        ".balign 4\n"
+        ".long __start_oriel_fortran - .\n"
+        ".long __stop_oriel_fortran - .\n"
+        ".popsection\n");
+
 /* Parameters of one side of an operation, and the arguments that follow from them. */
 #define ORIGIN_SIDE(qualifier)                                                                     \
     qualifier void *origin_addr, MPI_Count origin_count, MPI_Fint origin_datatype
