@@ -1,6 +1,6 @@
-/* Oriel's extensions of MPI's one-sided communication, for C and C++. The prefix is the one that
- * MPI reserves for extensions. docs/guides/extensions.md explains them with examples, and each
- * function has a manual page.
+/* Oriel's extensions of MPI's one-sided communication, for C (C90 and later) and C++. The prefix is
+ * the one that MPI reserves for extensions. docs/guides/extensions.md explains them with examples,
+ * and each function has a manual page.
  *
  * All functions are weak: a program that uses them also links and starts without Oriel, and then
  * must not call them. MPIX_Query_oriel() tells. They follow MPI's rules: they return error classes
@@ -39,7 +39,7 @@ int PMPIX_Query_oriel(void) ORIEL_LATE_;
 
 /* Returns 1 if the functions below may be called: Oriel is loaded, and not switched off by
  * ORIEL_BYPASS. May be called at any time, also before MPI_Init. */
-static inline int MPIX_Query_oriel(void)
+static __inline__ int MPIX_Query_oriel(void)
 {
 #if defined(__x86_64__)
     const void *loaded;
@@ -210,10 +210,22 @@ ORIEL_EXTENSION_(Get_accumulate_init,
 ORIEL_EXTENSION_(Fetch_and_op_init, (const void *origin_addr, void *result_addr,
                                      MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
                                      MPI_Op op, MPI_Win win, MPI_Request *request))
+ORIEL_EXTENSION_(Compare_and_swap_init, (const void *origin_addr, const void *compare_addr,
+                                         void *result_addr, MPI_Datatype datatype, int target_rank,
+                                         MPI_Aint target_disp, MPI_Win win, MPI_Request *request))
 ORIEL_EXTENSION_(Put_notify_init,
                  (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                   int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                   MPI_Datatype target_datatype, int number, MPI_Win win, MPI_Request *request))
+ORIEL_EXTENSION_(Get_notify_init,
+                 (void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, int number, MPI_Win win, MPI_Request *request))
+ORIEL_EXTENSION_(Accumulate_notify_init,
+                 (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, int number, MPI_Win win,
+                  MPI_Request *request))
 
 /* --- memory handles --- */
 

@@ -364,11 +364,9 @@ int oriel_entry_Win_iflush(int rank, MPI_Win win, MPI_Request *request)
 {
     int code;
     static const char call[] = "MPIX_Win_iflush";
-    struct oriel_window *window = oriel_handle_find(win);
-    if (is_elsewhere(window, call, win, &code))
+    struct oriel_window *window = oriel_request_window(call, win, request, &code);
+    if (window == NULL)
         return code;
-    if (request == NULL)
-        return oriel_error_no_request(window, call);
     enum oriel_status status = rank == MPI_PROC_NULL ? oriel_host_completed_request(request)
                                                      : oriel_check_rank(window, rank);
     return status != ORIEL_OK || rank == MPI_PROC_NULL ? oriel_error_raise(window, call, status)
@@ -379,9 +377,6 @@ int oriel_entry_Win_iflush_all(MPI_Win win, MPI_Request *request)
 {
     int code;
     static const char call[] = "MPIX_Win_iflush_all";
-    struct oriel_window *window = oriel_handle_find(win);
-    if (is_elsewhere(window, call, win, &code))
-        return code;
-    return request == NULL ? oriel_error_no_request(window, call)
-                           : flush_begin(window, call, -1, request);
+    struct oriel_window *window = oriel_request_window(call, win, request, &code);
+    return window == NULL ? code : flush_begin(window, call, -1, request);
 }

@@ -202,6 +202,34 @@ CASE(C1, put_before_the_get_has_notified, 2)
     MPI_Win_free(&win);
 }
 
+/* A start notifies as the call does. */
+CASE(C1, put_before_the_started_get_has_notified, 2)
+{
+    int got;
+    MPI_Request request;
+    MPI_Win win = notified_window(4);
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 0) {
+        MPIX_Get_notify_init(&got, 1, MPI_INT, 1, 2, 1, MPI_INT, 0, win, &request);
+        MPI_Start(&request); /* FINDS C1 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+        MPIX_Accumulate_notify_init(&rank, 1, MPI_INT, 1, 3, 1, MPI_INT, MPI_SUM, 0, win, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    if (rank == 1 && right)
+        MPIX_Win_notify_wait(win, 0, 2);
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C1 here */
+    if (rank == 1 && !right)
+        MPIX_Win_notify_wait(win, 0, 2);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* The origin's buffer is in use until a flush, as that of a put. */
 CASE(C4, buffer_of_a_notified_put, 2)
 {

@@ -70,8 +70,9 @@ CASE(C1, started_get_that_is_not_waited_for, 2)
 /* Accumulates are atomic with accumulates. */
 CASE(E17, started_accumulate_beside_a_put, 2)
 {
-    int before;
-    MPI_Request requests[3];
+    enum { STARTED = 4 };
+    int before, found;
+    MPI_Request requests[STARTED];
     MPI_Win win = ints_window(2);
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
@@ -79,14 +80,15 @@ CASE(E17, started_accumulate_beside_a_put, 2)
         MPIX_Get_accumulate_init(&size, 1, MPI_INT, &before, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM,
                                  win, &requests[1]);
         MPIX_Fetch_and_op_init(&size, &before, MPI_INT, 1, 0, MPI_SUM, win, &requests[2]);
-        for (int i = 0; i < 3; i++) {
+        MPIX_Compare_and_swap_init(&size, &size, &found, MPI_INT, 1, 0, win, &requests[3]);
+        for (int i = 0; i < STARTED; i++) {
             MPI_Start(&requests[i]); /* FINDS E17 here */
             MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
         }
         if (right)
             MPI_Win_flush(1, win);
         MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS E17 here */
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < STARTED; i++)
             MPI_Request_free(&requests[i]);
     }
     MPI_Win_unlock_all(win);

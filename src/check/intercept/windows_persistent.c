@@ -151,10 +151,19 @@ INIT(Put_notify_init, ORIEL_ACCESS_PUT,
 INIT(Get_init, ORIEL_ACCESS_GET,
      (ORIGIN(, MPI_Count), TARGET(MPI_Count), MPI_Win win, MPI_Request *request),
      (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win, request), ORIGIN_FIELDS, TARGET_FIELDS)
+INIT(Get_notify_init, ORIEL_ACCESS_GET,
+     (ORIGIN(, MPI_Count), TARGET(MPI_Count), int number, MPI_Win win, MPI_Request *request),
+     (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, number, win, request), ORIGIN_FIELDS, TARGET_FIELDS,
+     .notifies = true, .number = number)
 INIT(Accumulate_init, ORIEL_ACCESS_ACCUMULATE,
      (ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Op op, MPI_Win win, MPI_Request *request),
      (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win, request), ORIGIN_FIELDS, TARGET_FIELDS,
      UPDATE_FIELDS)
+INIT(Accumulate_notify_init, ORIEL_ACCESS_ACCUMULATE,
+     (ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Op op, int number, MPI_Win win,
+      MPI_Request *request),
+     (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, number, win, request), ORIGIN_FIELDS, TARGET_FIELDS,
+     UPDATE_FIELDS, .notifies = true, .number = number)
 INIT(Get_accumulate_init, ORIEL_ACCESS_ACCUMULATE,
      (ORIGIN(const, MPI_Count), RESULT(MPI_Count), TARGET(MPI_Count), MPI_Op op, MPI_Win win,
       MPI_Request *request),
@@ -165,3 +174,8 @@ INIT(Fetch_and_op_init, ORIEL_ACCESS_ACCUMULATE,
       MPI_Aint target_disp, MPI_Op op, MPI_Win win, MPI_Request *request),
      (origin_addr, result_addr, datatype, target_rank, target_disp, op, win, request),
      ELEMENT_FIELDS, UPDATE_FIELDS)
+INIT(Compare_and_swap_init, ORIEL_ACCESS_ACCUMULATE,
+     (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype,
+      int target_rank, MPI_Aint target_disp, MPI_Win win, MPI_Request *request),
+     (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, request),
+     ELEMENT_FIELDS, SWAP_FIELDS)
