@@ -28,10 +28,8 @@ static struct oriel_observed *find_awaited(int count, const MPI_Request requests
         struct oriel_observed_call call =                                                          \
             oriel_observed_call_begin(observed, ORIEL_TRACE_CALL + ORIEL_CALL_OF_notify_wait,      \
                                       __builtin_return_address(0), -1, is_sampled);                \
-        const int code = oriel_observe_before.name arguments;                                      \
-        oriel_current_call.observed = NULL;                                                        \
-        oriel_observed_call_end(&call, is_sampled, -1, 0, 0);                                      \
-        return code;                                                                               \
+        return oriel_observed_call_return(&call, -1, is_sampled,                                   \
+                                          oriel_observe_before.name arguments);                    \
     }
 
 ENTRY(Wait, 1, request, (MPI_Request * request, MPI_Status *status), (request, status))
