@@ -29,8 +29,8 @@
 enum {
     /* most targets at which one flush of all looks */
     TARGETS_ATTENDED = 8,
-    /* most windows in one round trip, each with its mutex; ThreadSanitizer ends a program of which a
-     * thread holds 64 mutexes */
+    /* most windows in one round trip, each with its mutex; ThreadSanitizer ends a program in which
+     * a thread holds 64 mutexes */
     WINDOWS_AT_ONCE = 32
 };
 
