@@ -107,7 +107,7 @@ ORIEL_EXTENSION_(Win_notify_init, (MPI_Win win, int number, MPI_Count count, MPI
 ORIEL_EXTENSION_(Win_order, (int rank, MPI_Win win))
 
 /* MPI_Win_flush for each of n ranks, and MPI_Win_flush_all for each of n windows: one round trip
- * for all of them (up to 64 windows). All are flushed, also after an error, and the first error is
+ * for all of them (up to 32 windows). All are flushed, also after an error, and the first error is
  * returned. Entries may repeat. Errors, besides those of MPI_Win_flush: MPI_ERR_ARG for a negative
  * n, or a list that is NULL. */
 ORIEL_EXTENSION_(Win_flush_list, (int n, const int ranks[], MPI_Win win))

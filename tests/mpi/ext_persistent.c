@@ -516,6 +516,7 @@ static void handles_are_forgotten_when_they_are_freed(enum window_kind kind)
             CHECK_OK(MPI_Startall(2, own)); /* freed while they are active */
         CHECK_OK(MPI_Request_free(&own[0]));
         CHECK_OK(MPI_Request_free(&own[1]));
+        CHECK(own[0] == MPI_REQUEST_NULL && own[1] == MPI_REQUEST_NULL, "handles are left");
         MPI_Win_flush(right_of(world_rank), window.win);
         MPI_Recv_init(&received, 1, MPI_INT64_T, world_rank, 6, MPI_COMM_WORLD, &host[0]);
         MPI_Send_init(&sent, 1, MPI_INT64_T, world_rank, 6, MPI_COMM_WORLD, &host[1]);
