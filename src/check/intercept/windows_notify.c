@@ -10,20 +10,6 @@
 
 #include <stdlib.h>
 
-/* Between the check of the operation and its call. */
-static void operation_notify(const struct oriel_operation *operation)
-{
-    if (operation->window != NULL && operation->allowed)
-        oriel_notified_give(operation->window, operation->target_rank, operation->number);
-}
-
-static int operation_notified(struct oriel_operation *operation, int code)
-{
-    if (operation->window != NULL && operation->allowed && code != MPI_SUCCESS)
-        oriel_notified_take_back(operation->window, operation->target_rank, operation->number);
-    return oriel_operation_finish(operation, code);
-}
-
 /* As OPERATION in windows_operate.c, without a fast path. */
 #define NOTIFIED(name, access_kind, parameters, arguments, ...)                                    \
     ORIEL_CHECK_WRAP_X(name, parameters)                                                           \
@@ -33,8 +19,10 @@ static int operation_notified(struct oriel_operation *operation, int code)
         struct oriel_operation operation =                                                         \
             GIVEN(name, access_kind, .notifies = true, .number = number, __VA_ARGS__);             \
         target_rank = oriel_operation_check(&operation);                                           \
-        operation_notify(&operation);                                                              \
-        const int code = operation_notified(&operation, NEXT_X(name) arguments);                   \
+        oriel_notified_give(&operation);                                                           \
+        int code = NEXT_X(name) arguments;                                                         \
+        oriel_notified_ended(&operation, code);                                                    \
+        code = oriel_operation_finish(&operation, code);                                           \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
     }

@@ -21,11 +21,6 @@ struct persistent_operation {
 
 /* --- each start --- */
 
-static bool gives_order(const struct oriel_operation *started)
-{
-    return started->notifies && started->window != NULL && started->allowed;
-}
-
 static void operation_begin(struct oriel_startable *startable, const void *address, uint16_t call)
 {
     struct persistent_operation *persistent = (struct persistent_operation *)startable;
@@ -35,15 +30,13 @@ static void operation_begin(struct oriel_startable *startable, const void *addre
     started->call = (enum oriel_call)call;
     started->request = &persistent->unused;
     oriel_operation_check(started);
-    if (gives_order(started))
-        oriel_notified_give(started->window, started->target_rank, started->number);
+    oriel_notified_give(started);
 }
 
 static int operation_started(struct oriel_startable *startable, int code)
 {
     struct oriel_operation *started = &((struct persistent_operation *)startable)->started;
-    if (gives_order(started) && code != MPI_SUCCESS)
-        oriel_notified_take_back(started->window, started->target_rank, started->number);
+    oriel_notified_ended(started, code);
     return oriel_operation_finish(started, code);
 }
 

@@ -217,7 +217,7 @@ static void clock_give(const struct oriel_checked *window, int32_t target, uint3
 
 /* On another node Oriel notices an unknown number after the call, and drops the notifications of
  * this process that come after it. */
-void oriel_notified_give(struct oriel_checked *window, int32_t target, int number)
+static void notification_give(struct oriel_checked *window, int32_t target, int number)
 {
     if (!window->ordered)
         return;
@@ -232,7 +232,7 @@ void oriel_notified_give(struct oriel_checked *window, int32_t target, int numbe
     oriel_window_leave(window);
 }
 
-void oriel_notified_take_back(struct oriel_checked *window, int32_t target, int number)
+static void notification_take_back(struct oriel_checked *window, int32_t target, int number)
 {
     if (!has_counter(window, target, number))
         return;
@@ -247,6 +247,23 @@ void oriel_notified_take_back(struct oriel_checked *window, int32_t target, int 
                                 given->begun);
     }
     oriel_window_leave(window);
+}
+
+static bool gives_order(const struct oriel_operation *operation)
+{
+    return operation->notifies && operation->window != NULL && operation->allowed;
+}
+
+void oriel_notified_give(const struct oriel_operation *operation)
+{
+    if (gives_order(operation))
+        notification_give(operation->window, operation->target_rank, operation->number);
+}
+
+void oriel_notified_ended(const struct oriel_operation *operation, int code)
+{
+    if (code != MPI_SUCCESS && gives_order(operation))
+        notification_take_back(operation->window, operation->target_rank, operation->number);
 }
 
 /* --- taking --- */
