@@ -114,7 +114,8 @@ static void memory_end_report(const struct oriel_conflict_place *place,
     finding.help = window->flavour == ORIEL_CHECK_DYNAMIC
                        ? "call MPI_Win_detach(win, base) or MPI_Win_free(&win) before @here"
                        : "call MPI_Win_free(&win) before @here";
-    oriel_window_place(window, &finding, place->target, conflict->offset, conflict->len_bytes);
+    oriel_window_place(window, &finding, place->target, conflict->offset - window->opened.from,
+                       conflict->len_bytes);
     finding.here = oriel_site_coded(&conflict->later.site);
     finding.other = window->members[window->rank].site;
     oriel_window_report(window, &finding, NULL);
@@ -140,8 +141,8 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     if (conflict->alias)
         snprintf(finding.detail, sizeof finding.detail,
                  "The other call used another window over the same memory.");
-    oriel_window_place(place->window, &finding, place->target, conflict->offset,
-                       conflict->len_bytes);
+    oriel_window_place(place->window, &finding, place->target,
+                       conflict->offset - place->window->opened.from, conflict->len_bytes);
     finding_describe(&finding, conflict);
     oriel_conflict_help(conflict, &finding, is_early, help);
     finding.help = help;
