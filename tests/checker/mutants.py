@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Removes one memory ordering of the checker's histories and words at a time and expects a test to
-fail or hang: tests/unit/check/access/cell_store.c, or the program in PROGRAMS for the test's
+"""Removes one memory ordering or step of the checker's histories and words at a time and expects a
+test to fail or hang: tests/unit/check/access/cell_store.c, or the program in PROGRAMS for the test's
 name. Further mutants remove one step of the handshake by which the checkers of two nodes
 authenticate each other.
 
@@ -48,8 +48,10 @@ SOURCES = [
     "check/order/word_clocks",
 ]
 BASE = ["base/" + os.path.splitext(name)[0] for name in sorted(os.listdir(os.path.join(TREE, "src", "base"))) if name.endswith(".c")]
-SOURCES += ["reduce/kernel", *BASE]
+SOURCES += ["reduce/kernel", "reduce/half", *BASE]
 PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", *BASE]
+HISTORY_SOURCES = [*(name for name in SOURCES if name.startswith("check/access/")), "check/common/reentrancy", "reduce/kernel", "reduce/half",
+                   *BASE, "unit/check_stubs"]
 
 MUTANTS = [
     ("check/access/cell_store.c", "    oriel_shm_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
@@ -167,11 +169,21 @@ MUTANTS = [
      "proof_p6_half_an_answer_is_refused", "P6: a message arrives in one piece"),
     ("check/remote/remote_socket.c", "poll(&ready, 1, (int)((until_ns - now_ns) / 1000000) + 1)", "poll(&ready, 1, -1)",
      "proof_p6_silence_is_refused", "P6: a message arrives within seconds"),
+    ("check/access/history.c", "    if (is_first || now < record->access.complete)\n", "    if (is_first)\n",
+     "conflicts_are_those_of_the_model", "the smaller of two completions counts"),
+    ("check/access/history.c", "    if (is_first && (record->access.group & ORIEL_ACCESS_GROUP_TWICE) != 0)\n        return;\n", "",
+     "conflicts_are_those_of_the_model", "an access that may be completed twice is found again"),
+    ("check/access/insert.c", "        if (oriel_access_is_open(&piece->access))", "        if (oriel_access_pending(&piece->access))",
+     "conflicts_are_those_of_the_model", "so are the pieces into which it is cut"),
+    ("check/access/compact.c", "        close_known(history, floor);\n", "",
+     "accesses_completed_once_of_twice_do_not_accumulate", "accesses that all know are not completed again"),
 ]
 
 
 # Tests whose names begin with the first string are in the second program, in tests/unit/.
-PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("proof", "check/remote/remote_auth")]
+PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("proof", "check/remote/remote_auth"),
+            ("conflicts", "check/access/history"), ("accesses", "check/access/history")]
+OWN_SOURCES = {"check/remote/remote_auth": PROOF_SOURCES, "check/access/history": HISTORY_SOURCES}
 
 
 def program_of(test):
@@ -192,8 +204,7 @@ class Builder:
         """Builds the program of these tests from the sources, taken from the folder first where it
         has them."""
         names = []
-        proves = tests == "check/remote/remote_auth"
-        for source in [*(PROOF_SOURCES if proves else SOURCES), "unit/" + tests]:
+        for source in [*OWN_SOURCES.get(tests, SOURCES), "unit/" + tests]:
             path = os.path.join(self.tree, "tests" if source.startswith("unit/") else "src", source + ".c")
             if first and os.path.exists(os.path.join(first, source + ".c")):
                 path = os.path.join(first, source + ".c")
@@ -201,7 +212,7 @@ class Builder:
                 names.append(os.path.join(self.folder, "whole", tests, source.replace("/", "_") + ".o"))
                 continue
             names.append(os.path.join(place, source.replace("/", "_") + ".o"))
-            self.compile(path, names[-1], int(not proves), first)
+            self.compile(path, names[-1], int(tests not in OWN_SOURCES), first)
         program = os.path.join(place, "program")
         subprocess.run([self.cc, "-o", program, *names, "-lcmocka", "-lpthread", "-ldl"], check=True)
         return program
