@@ -292,8 +292,47 @@ CASE_ALONE(D1, notification_that_no_rank_sends, 2)
     if (rank == 1 && right)
         MPIX_Put_notify(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, 0, win);
     if (rank == 0)
-        MPIX_Win_notify_wait(win, 0, 1); /* FINDS D1 here, saying 'Rank 0 waits for rank 1' */
+        MPIX_Win_notify_wait(win, 0, 1); /* FINDS D1 here, saying 'waits for a notification of any rank, such as 1' */
     MPI_Win_unlock_all(win);
     MPI_Barrier(MPI_COMM_WORLD); /* FINDS D1 here */
+    MPI_Win_free(&win);
+}
+
+/* A rank that computes for a while is no reason to end the job. */
+CASE_ALONE(D1, request_of_a_notification_that_no_rank_sends, 2)
+{
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    MPI_Win win = notified_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1 && right) {
+        sleep(4);
+        MPIX_Put_notify(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, 0, win);
+    }
+    if (rank == 0) {
+        MPIX_Win_notify_init(win, 0, 1, &requests[0]);
+        MPI_Irecv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, &requests[1]);
+        MPI_Start(&requests[0]);
+        MPI_Waitall(2, requests, statuses); /* FINDS D1 here, saying 'let rank 1 notify before' */
+        MPI_Request_free(&requests[0]);
+    }
+    if (rank == 1)
+        notify(0);
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD); /* FINDS D1 here */
+    MPI_Win_free(&win);
+}
+
+CASE_ALONE(D1, notifications_that_are_awaited_before_they_are_sent, 2)
+{
+    int next = (rank + 1) % size;
+    MPI_Win win = notified_window(4);
+    MPI_Win_lock_all(0, win);
+    if (right)
+        MPIX_Put_notify(&rank, 1, MPI_INT, next, 0, 1, MPI_INT, 0, win);
+    MPIX_Win_notify_wait(win, 0, 1); /* FINDS D1 here */
+    if (!right)
+        MPIX_Put_notify(&rank, 1, MPI_INT, next, 0, 1, MPI_INT, 0, win);
+    MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }

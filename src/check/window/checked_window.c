@@ -81,6 +81,17 @@ bool oriel_window_wait_open(const struct oriel_checked *window, const struct ori
     return oriel_wait_open(site, name, mode);
 }
 
+bool oriel_window_wait(const struct oriel_checked *window, const struct oriel_wait_need *need,
+                       const void *address, enum oriel_call call)
+{
+    const struct oriel_site site = oriel_site_make(address, call);
+    if (!oriel_window_wait_open(window, &site, ORIEL_WAIT_FOR_ALL))
+        return false;
+    oriel_wait_add(need);
+    oriel_wait_begin();
+    return true;
+}
+
 void oriel_window_report(const struct oriel_checked *window, struct oriel_finding *finding,
                          const struct oriel_site *here)
 {

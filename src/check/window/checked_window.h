@@ -218,6 +218,10 @@ void oriel_window_report(const struct oriel_checked *window, struct oriel_findin
 bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site,
                             enum oriel_wait_mode mode);
 
+/* Records a wait of the call for one need; oriel_wait_done ends it. */
+bool oriel_window_wait(const struct oriel_checked *window, const struct oriel_wait_need *need,
+                       const void *address, enum oriel_call call);
+
 /* Fills in the bytes, and the elements that they are at that target. */
 void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding,
                         int32_t target, int64_t offset, uint64_t len_bytes);
