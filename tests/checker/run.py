@@ -92,7 +92,8 @@ def read_cases(program):
 
 
 def sites_of(finding):
-    return [site for site in (finding["call"], finding["other"], finding["opening"]) if site and site["file"]]
+    keys = ("call", "other", "opening", "init", "other_init")
+    return [finding[key] for key in keys if finding[key] and finding[key]["file"]]
 
 
 def case_of(finding, cases):

@@ -109,8 +109,8 @@ enum oriel_need {
     /* the rank must send; words: communicator's id, tag (-1: any), progress record whose members
      * may send (rank -1) */
     ORIEL_NEED_RECEIVE,
-    /* a member must notify: any; words: progress record, 0, ORIEL_NEED_OF_WINDOW, id of the progress
-     * record */
+    /* a member must notify: any; words: progress record, 0, ORIEL_NEED_OF_WINDOW, id of the
+     * progress record */
     ORIEL_NEED_NOTIFICATION,
     /* any rank must change a value in memory, also one that is no member of the window; or any
      * thread of a process of this node, by a store */

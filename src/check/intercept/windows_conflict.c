@@ -102,6 +102,8 @@ static void finding_describe(struct oriel_finding *finding, const struct oriel_c
         finding->opening = oriel_site_numbered(here->epoch, here->world_rank);
     if (other->epoch != 0)
         finding->other_opening = oriel_site_numbered(other->epoch, other->world_rank);
+    finding->init = oriel_site_numbered(finding->opening.epoch, here->world_rank);
+    finding->other_init = oriel_site_numbered(finding->other_opening.epoch, other->world_rank);
 }
 
 /* The memory ends while it is the window's. */

@@ -148,8 +148,12 @@ ORIEL_CHECK_WRAP_X(Win_notify_init,
     const int code = NEXT_X(Win_notify_init)(win, number, count, request);
     struct notify_request *own = code == MPI_SUCCESS ? calloc(1, sizeof *own) : NULL;
     if (own != NULL) { /* else its completion gives no order */
-        *own = (struct notify_request){
-            {request_begin, request_started, &request_kind, request_drop}, win, number, count};
+        *own = (struct notify_request){{request_begin, request_started, &request_kind, request_drop,
+                                        &own->win,
+                                        oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Win_notify_init)},
+                                       win,
+                                       number,
+                                       count};
         oriel_checked_request_add_persistent(*request, &own->startable);
     }
     oriel_check_leave();

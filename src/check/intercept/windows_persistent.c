@@ -107,11 +107,13 @@ static int plan_keep(struct oriel_operation *planned, int code, const MPI_Reques
         code == MPI_SUCCESS && planned->window != NULL ? calloc(1, sizeof *persistent) : NULL;
     if (persistent == NULL)
         return programs; /* its starts are not seen */
-    persistent->startable = (struct oriel_startable){operation_begin, operation_started,
-                                                     &started_kind, persistent_drop};
     persistent->planned = *planned;
+    persistent->startable =
+        (struct oriel_startable){operation_begin, operation_started,        &started_kind,
+                                 persistent_drop, &persistent->planned.win, planned->site};
     persistent->planned.quiet = (struct oriel_quiet){.quiet = false};
     persistent->planned.persists = true;
+    persistent->planned.init = oriel_site_number(&planned->site);
     datatype_keep(&persistent->planned.origin_datatype, &persistent->made[0]);
     datatype_keep(&persistent->planned.target_datatype, &persistent->made[1]);
     persistent->made[2] = MPI_DATATYPE_NULL;
