@@ -202,26 +202,3 @@ CASE(E20, start_of_an_active_request_of_notifications, 2)
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
-
-/* Of a message. MPICH refuses the second start, Open MPI may take it. */
-CASE_ALONE(E20, start_of_an_active_receive, 2)
-{
-    MPI_Request request;
-    MPI_Comm comm;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (int i = 0; i < 2 && rank == 1; i++)
-        MPI_Send(NULL, 0, MPI_BYTE, 0, 7, comm);
-    if (rank == 0) {
-        MPI_Recv_init(NULL, 0, MPI_BYTE, 1, 7, comm, &request);
-        MPI_Start(&request); /* FINDS E20 here */
-        if (right)
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        MPI_Start(&request); /* FINDS E20 here */
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        MPI_Request_free(&request);
-    }
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-    MPI_Comm_free(&comm);
-}

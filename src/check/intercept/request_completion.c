@@ -290,43 +290,35 @@ SOME(Testsome, false)
 
 /* --- persistent requests, and the end of a handle --- */
 
-/* A start of a request; startable NULL: it is not checked. */
+/* A start of a request; startable NULL: it is not checked. last: the call of a start that seems to
+ * be active; call 0: none. */
 struct start {
     struct oriel_startable *startable;
     struct oriel_quiet quiet;
-    bool is_refused;
+    struct oriel_site last;
 };
 
-/* Of a request that is active by the call at last. */
-static void active_start_report(const struct oriel_startable *startable,
-                                const struct oriel_site *site, const struct oriel_site *last)
+/* Oriel has refused the start: the request is active indeed. */
+static void active_start_report(const struct start *start, const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
-    const struct oriel_checked *window =
-        startable->win == NULL ? NULL : oriel_checked_find(*startable->win);
+    const struct oriel_checked *window = oriel_checked_find(*start->startable->win);
     finding.rule = ORIEL_RULE_START_ACTIVE;
-    finding.here = *site;
-    finding.other = *last;
-    finding.init = startable->init;
+    finding.other = start->last;
+    finding.init = start->startable->init;
     finding.help = "call MPI_Wait on the request after @other";
-    finding.window = finding.flavour = "";
     if (window != NULL)
         oriel_window_report(window, &finding, site);
-    else
-        oriel_finding_report(&finding);
 }
 
 static void start_begin(struct start *start, MPI_Request request, const void *address,
                         const struct oriel_site *site)
 {
-    struct oriel_site last;
-    *start = (struct start){.startable = oriel_request_restart(request, &last)};
+    *start = (struct start){.startable = NULL};
+    start->startable = oriel_request_restart(request, &start->last);
     if (start->startable == NULL)
         return;
-    if (last.call != ORIEL_CALL_NONE)
-        active_start_report(start->startable, site, &last);
-    start->is_refused = last.call != ORIEL_CALL_NONE && start->startable->win != NULL;
-    if (start->is_refused)
+    if (start->last.call != ORIEL_CALL_NONE)
         oriel_quiet_begin(&start->quiet, *start->startable->win);
     else
         start->startable->begin(start->startable, address, site->call);
@@ -338,8 +330,11 @@ static int start_end(struct start *start, MPI_Request request, const struct orie
 {
     if (start->startable == NULL)
         return code;
-    if (start->is_refused)
+    if (start->last.call != ORIEL_CALL_NONE) {
+        if (code != MPI_SUCCESS && oriel_class_of(code) == MPI_ERR_REQUEST)
+            active_start_report(start, site);
         return oriel_quiet_end(&start->quiet, code);
+    }
     const int programs = start->startable->started(start->startable, code);
     if (code == MPI_SUCCESS)
         oriel_request_activate(request, site);

@@ -391,7 +391,7 @@ struct oriel_startable *oriel_request_restart(MPI_Request request, struct oriel_
     struct oriel_startable *startable = record == NULL ? NULL : record->startable;
     const bool is_active = startable != NULL && record->active;
     const bool has_ended = is_active && startable->win == NULL;
-    *last = is_active ? record->started : (struct oriel_site){.call = 0};
+    *last = is_active && !has_ended ? record->started : (struct oriel_site){.call = 0};
     if (has_ended) {
         record->active = false;
         record->claim = 0;

@@ -90,8 +90,9 @@ void oriel_requests_end(struct oriel_request_end *ends, int count, uint64_t clai
 void *oriel_request_closure(const struct oriel_request_record *record,
                             const struct oriel_request_kind *kind);
 
-/* A persistent request, before a start; NULL: it is not in this table. *last: the call of the last
- * start if that is active, else call 0. An active one of no window ends with that. */
+/* A persistent request, before a start; NULL: it is not in this table. If the last start is still
+ * active, it has ended unseen, as after a wait that failed; of a window's request *last is its call
+ * then, and the next start fails if it has not. Else *last is call 0. */
 struct oriel_startable *oriel_request_restart(MPI_Request request, struct oriel_site *last);
 
 /* After the start, by the call at the site. */

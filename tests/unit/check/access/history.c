@@ -426,7 +426,7 @@ static void accesses_known_to_all_are_dropped_when_the_history_grows(void **stat
     oriel_history_free(history);
 }
 
-/* Accesses that nobody completes once more. */
+/* Accesses that are not completed once more. */
 static void accesses_completed_once_of_twice_do_not_accumulate(void **state)
 {
     (void)state;
