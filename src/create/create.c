@@ -31,6 +31,7 @@
 #include "host/host.h"
 #include "memory/agent_area.h"
 #include "rma/deferred.h"
+#include "rma/device_maps.h"
 #include "sync/access_words.h"
 #include "sync/notify.h"
 #include "sync/pscw_counters.h"
@@ -139,6 +140,8 @@ static void window_fill_in(struct create_state *state)
 
 void oriel_window_free_begin(struct oriel_window *window)
 {
+    /* before the barrier: after it the owners may free their memory */
+    oriel_device_maps_close(window);
     oriel_user_memory_end(window->user_memory);
 }
 
@@ -160,6 +163,7 @@ void oriel_window_release_host_group(struct oriel_window *window)
 /* Frees everything except the carrier. */
 static void window_release(struct oriel_window *window)
 {
+    oriel_device_maps_close(window);
     oriel_node_map_close(window);
     oriel_deferred_free(window);
     oriel_window_release_memory(window);

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "create/regions.h"
 #include "create/user_memory.h"
+#include "gpu/gpu.h"
 #include "host/host.h"
 #include "memory/agent_area.h"
 #include "memory/mechanism.h"
@@ -100,6 +101,9 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
         target->direct_low = middle->start - target->address;
         target->direct_bytes = middle->end - middle->start;
         target->offset = middle->offset - target->direct_low;
+    } else if (memory->shared_offset != 0) { /* all of it is device memory */
+        target->placement = ORIEL_PLACEMENT_DEVICE;
+        target->offset = memory->shared_offset;
     } else if (memory->range_count == 1) {
         target->placement = ORIEL_PLACEMENT_COPY;
     } else {
@@ -109,6 +113,7 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
     }
     if (target->placement != ORIEL_PLACEMENT_DIRECT)
         state->own.agent = agent_readiness();
+    state->own.only_owner_copies = memory->only_owner_copies;
     return ORIEL_OK;
 }
 
@@ -200,8 +205,10 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
     static _Atomic uint64_t internode_ids;
     const struct oriel_creation *creation = state->creation;
     struct oriel_hints *hints = &state->window->host->hints;
+    oriel_gpu_look();
     oriel_hints_init(hints);
     enum oriel_status status = oriel_hints_read(hints, creation->info);
+    state->window->only_host_buffers = !oriel_hints_allow_device(hints);
     state->own.version = RECORD_VERSION;
     state->own.is_freeing = oriel_comm_cache_is_freeing(creation->comm);
     state->own.node = oriel_pages_node();

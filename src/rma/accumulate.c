@@ -8,6 +8,7 @@
 
 #include "internode/origin/origin_rma.h"
 #include "rma/deferred.h"
+#include "rma/device_buffers.h"
 #include "rma/rma.h"
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
@@ -273,6 +274,41 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
     return status;
 }
 
+static bool operand_is_device(const struct oriel_operand *operand)
+{
+    return operand != NULL && oriel_buffer_is_device(operand->here, &operand->side);
+}
+
+/* With mirrors of the buffers that are device memory. */
+static enum oriel_status accumulate_mirrored(struct oriel_window *window,
+                                             const struct oriel_span *target,
+                                             struct oriel_elements elements, enum oriel_operator op,
+                                             const struct oriel_operand *origin,
+                                             const struct oriel_operand *result)
+{
+    struct oriel_operand from = {NULL, target->side};
+    struct oriel_operand to = from;
+    struct oriel_mirror origin_mirror = {.memory = NULL};
+    struct oriel_mirror result_mirror = {.memory = NULL};
+    enum oriel_status status = ORIEL_OK;
+    if (origin != NULL) {
+        from.side = origin->side;
+        status = oriel_mirror_open(&origin_mirror, origin->here, &from.side, true);
+        from.here = origin_mirror.here;
+    }
+    if (status == ORIEL_OK && result != NULL) {
+        to.side = result->side;
+        status = oriel_mirror_open(&result_mirror, result->here, &to.side, false);
+        to.here = result_mirror.here;
+    }
+    if (status == ORIEL_OK)
+        status = oriel_accumulate(window, target, elements, op, origin != NULL ? &from : NULL,
+                                  result != NULL ? &to : NULL);
+    status = oriel_mirrors_settle(window, target->rank, status);
+    oriel_mirror_close(&origin_mirror);
+    return oriel_mirror_store(&result_mirror, status);
+}
+
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
                                    struct oriel_elements elements, enum oriel_operator op,
                                    const struct oriel_operand *origin,
@@ -292,6 +328,9 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     const uint64_t count = elements.count;
     if (count == 0)
         return ORIEL_OK;
+    if (oriel_device_buffers_occur(window) &&
+        (operand_is_device(origin) || operand_is_device(result)))
+        return accumulate_mirrored(window, target, elements, op, origin, result);
     if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_accumulate(window, target, elements, op, origin, result);
     if (dense && origin != NULL && result == NULL &&

@@ -4,6 +4,7 @@
 #include "internode/origin/origin_rma.h"
 #include "rma/copy_remote.h"
 #include "rma/deferred.h"
+#include "rma/device_buffers.h"
 #include "rma/path_select.h"
 #include "rma/rma.h"
 #include "transport/shared/copy.h"
@@ -89,11 +90,16 @@ transfer_span(struct oriel_window *window, const struct oriel_span *target, char
 enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target,
                             const void *here, const struct oriel_side *origin)
 {
-    return transfer_span(window, target, (char *)(uintptr_t)here, origin, true);
+    char *buffer = (char *)(uintptr_t)here;
+    if (oriel_device_buffers_occur(window) && oriel_buffer_is_device(here, origin))
+        return oriel_device_transfer(window, target, buffer, origin, true);
+    return transfer_span(window, target, buffer, origin, true);
 }
 
 enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target,
                             void *here, const struct oriel_side *origin)
 {
+    if (oriel_device_buffers_occur(window) && oriel_buffer_is_device(here, origin))
+        return oriel_device_transfer(window, target, here, origin, false);
     return transfer_span(window, target, here, origin, false);
 }

@@ -58,6 +58,9 @@ uint64_t oriel_hints_alignment(const struct oriel_hints *hints);
  * calling thread now. */
 struct oriel_pages_placement oriel_hints_placement(const struct oriel_hints *hints);
 
+/* mpi_assert_memory_alloc_kinds: whether buffers may be device memory. True without the hint. */
+bool oriel_hints_allow_device(const struct oriel_hints *hints);
+
 /* It is not in effect. */
 void oriel_hints_clear_placement(struct oriel_hints *hints);
 

@@ -99,6 +99,8 @@ struct oriel_window {
     /* memory outside memory files is reached through its owner's agent, not by CMA; the same on
      * all ranks */
     bool by_agent;
+    /* the program has asserted that it passes no device memory */
+    bool only_host_buffers;
     bool ending; /* in the barrier of MPI_Win_free, or past it */
     /* after a death: waits for the living ranks to leave the window as well (free.c) */
     bool abandoned;

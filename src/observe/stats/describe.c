@@ -27,6 +27,7 @@ uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target
         return target == window->rank ? ORIEL_PATH_direct
                : window->by_agent     ? ORIEL_PATH_agent
                                       : ORIEL_PATH_cma;
+    case ORIEL_PLACEMENT_DEVICE: return ORIEL_PATH_gpu;
     default: return ORIEL_PATH_BY_PLACE;
     }
 }
@@ -44,6 +45,7 @@ void oriel_observed_set_path(struct oriel_observed *observed)
         enum oriel_counted_path path;
     } known_paths[] = {{"agent", ORIEL_PATH_agent},
                        {"cma", ORIEL_PATH_cma},
+                       {"gpu", ORIEL_PATH_gpu},
                        {"promoted", ORIEL_PATH_promoted},
                        {"direct", ORIEL_PATH_direct},
                        {"ucx", ORIEL_PATH_ucx}};

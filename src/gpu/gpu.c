@@ -1,0 +1,79 @@
+/* Whether there is a driver, and calls of it. */
+#include "gpu/gpu.h"
+
+#include "gpu/share.h"
+#include "gpu/vendor.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+_Atomic(const struct oriel_gpu_vendor *) oriel_gpu_vendor;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static void (*when_loaded)(void);
+
+static const struct oriel_gpu_vendor *vendor_load(void)
+{
+    return atomic_load_explicit(&oriel_gpu_vendor, memory_order_acquire);
+}
+
+void oriel_gpu_when_loaded(void (*loaded)(void))
+{
+    pthread_mutex_lock(&mutex);
+    when_loaded = loaded;
+    pthread_mutex_unlock(&mutex);
+}
+
+void oriel_gpu_look(void)
+{
+    if (vendor_load() != NULL)
+        return;
+    pthread_mutex_lock(&mutex);
+    const struct oriel_gpu_vendor *found = vendor_load() == NULL ? oriel_gpu_cuda() : NULL;
+    if (found != NULL) {
+        atomic_store_explicit(&oriel_gpu_vendor, found, memory_order_release);
+        if (when_loaded != NULL)
+            when_loaded();
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+struct oriel_gpu_memory oriel_gpu_find(const void *address)
+{
+    const struct oriel_gpu_vendor *vendor = vendor_load();
+    return vendor == NULL ? (struct oriel_gpu_memory){.kind = ORIEL_GPU_HOST}
+                          : vendor->find(address);
+}
+
+enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count)
+{
+    return vendor_load()->copy(pieces, count);
+}
+
+enum oriel_status oriel_gpu_share(const struct oriel_gpu_memory *memory,
+                                  struct oriel_gpu_shared *out)
+{
+    return vendor_load()->share(memory, out);
+}
+
+void oriel_gpu_unshare(const struct oriel_gpu_shared *shared)
+{
+    vendor_load()->unshare(shared);
+}
+
+enum oriel_status oriel_gpu_map(const struct oriel_gpu_shared *shared,
+                                struct oriel_gpu_mapping *out)
+{
+    const struct oriel_gpu_vendor *vendor = vendor_load();
+    if (vendor == NULL)
+        return oriel_fail(ORIEL_E_OTHER,
+                          "process %d has not loaded the driver of the GPU whose memory it is to "
+                          "access",
+                          (int)getpid());
+    return vendor->map(shared, out);
+}
+
+void oriel_gpu_unmap(const struct oriel_gpu_mapping *mapping)
+{
+    vendor_load()->unmap(mapping);
+}

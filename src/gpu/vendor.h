@@ -1,0 +1,25 @@
+/* What Oriel needs of a maker's driver: one table for each maker. cuda/ has the only one so far. */
+#ifndef ORIEL_GPU_VENDOR_H
+#define ORIEL_GPU_VENDOR_H
+
+#include "gpu/gpu.h"
+
+struct oriel_gpu_shared;
+struct oriel_gpu_mapping;
+
+struct oriel_gpu_vendor {
+    const char *name;
+    struct oriel_gpu_memory (*find)(const void *address);
+    enum oriel_status (*copy)(const struct oriel_gpu_piece *pieces, unsigned count);
+    /* gpu/share.h */
+    enum oriel_status (*share)(const struct oriel_gpu_memory *memory,
+                               struct oriel_gpu_shared *out);
+    void (*unshare)(const struct oriel_gpu_shared *shared);
+    enum oriel_status (*map)(const struct oriel_gpu_shared *shared, struct oriel_gpu_mapping *out);
+    void (*unmap)(const struct oriel_gpu_mapping *mapping);
+};
+
+/* The table, once the program has loaded the driver and it is recent enough; else NULL. */
+const struct oriel_gpu_vendor *oriel_gpu_cuda(void);
+
+#endif
