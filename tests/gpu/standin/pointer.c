@@ -1,0 +1,167 @@
+/* What the driver knows of an address: attributes, ranges, and the memory that copies use. */
+#include "standin.h"
+
+#include <string.h>
+
+enum { NO_DEVICE = -2 };
+
+static bool is_host(const struct standin_allocation *allocation)
+{
+    return allocation->kind == STANDIN_HOST || allocation->kind == STANDIN_REGISTERED;
+}
+
+static bool has_cpu_address(const struct standin_allocation *allocation)
+{
+    return is_host(allocation) || allocation->kind == STANDIN_MANAGED;
+}
+
+oriel_cu_result standin_resolve(const char *what, uint64_t address, size_t len_bytes,
+                                struct standin_place *place)
+{
+    struct standin_allocation *allocation = standin_find(address);
+    *place = (struct standin_place){.memory = (char *)(uintptr_t)address, .is_pageable = true};
+    if (!allocation) {
+        return ORIEL_CU_SUCCESS;
+    }
+    size_t offset_bytes = address - allocation->base;
+    if (len_bytes > allocation->size_bytes - offset_bytes) {
+        standin_misuse("%s: %zu bytes at %#llx exceed the allocation of %zu bytes at %#llx", what,
+                       len_bytes, (unsigned long long)address, allocation->size_bytes,
+                       (unsigned long long)allocation->base);
+    }
+    if (allocation->kind == STANDIN_IMPORTED) {
+        standin_check_live(what, allocation);
+    }
+    if (allocation->kind == STANDIN_MAPPED &&
+        !(allocation->access[standin_current->device] & ORIEL_CU_ACCESS_READ)) {
+        return standin_fault(ORIEL_CU_ERROR_INVALID_VALUE,
+                             "%s: %#llx is mapped, but device %d has no access (cuMemSetAccess)",
+                             what, (unsigned long long)address, standin_current->device);
+    }
+    *place = (struct standin_place){.memory = allocation->memory + offset_bytes,
+                                    .allocation = allocation};
+    return ORIEL_CU_SUCCESS;
+}
+
+/* Writes an attribute of an address in the allocation. */
+static oriel_cu_result write_attribute(void *value, int attribute,
+                                       const struct standin_allocation *allocation,
+                                       uint64_t address)
+{
+    switch (attribute) {
+    case ORIEL_CU_POINTER_CONTEXT:
+        /* memory without a context has none: cuMemMap */
+        *(struct oriel_cu_context **)value =
+            allocation->kind == STANDIN_MAPPED ? NULL : allocation->context;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_MEMORY_TYPE:
+        *(unsigned *)value =
+            is_host(allocation) ? ORIEL_CU_MEMORY_TYPE_HOST : ORIEL_CU_MEMORY_TYPE_DEVICE;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_DEVICE_POINTER: *(uint64_t *)value = address; return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_HOST_POINTER:
+        if (!has_cpu_address(allocation)) {
+            return ORIEL_CU_ERROR_INVALID_VALUE;
+        }
+        *(void **)value = (void *)(uintptr_t)address;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_SYNC_MEMOPS: *(int *)value = 0; return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_BUFFER_ID:
+    case ORIEL_CU_POINTER_MEMORY_BLOCK_ID:
+        *(unsigned long long *)value = allocation->id;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_IS_MANAGED:
+        *(int *)value = allocation->kind == STANDIN_MANAGED;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_DEVICE_ORDINAL:
+        *(int *)value = allocation->device;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_IS_LEGACY_CUDA_IPC_CAPABLE:
+        *(int *)value = allocation->kind == STANDIN_DEVICE;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_RANGE_START_ADDR:
+    case ORIEL_CU_POINTER_MAPPING_BASE_ADDR:
+        *(uint64_t *)value = allocation->base;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_RANGE_SIZE:
+    case ORIEL_CU_POINTER_MAPPING_SIZE:
+        *(size_t *)value = allocation->size_bytes;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_MAPPED: *(int *)value = 1; return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_ALLOWED_HANDLE_TYPES:
+        *(uint64_t *)value = standin_handle_types(allocation);
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_ACCESS_FLAGS:
+        *(unsigned *)value = ORIEL_CU_ACCESS_READ_WRITE;
+        if (allocation->kind == STANDIN_MAPPED) {
+            *(unsigned *)value =
+                standin_current ? (unsigned)allocation->access[standin_current->device] : 0;
+        }
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_MEMPOOL_HANDLE: *(void **)value = NULL; return ORIEL_CU_SUCCESS;
+    default: return standin_fault(ORIEL_CU_ERROR_INVALID_VALUE, "pointer attribute %d", attribute);
+    }
+}
+
+/* What cuPointerGetAttributes writes for an address that the driver does not know. */
+static void write_unknown(void *value, int attribute)
+{
+    switch (attribute) {
+    case ORIEL_CU_POINTER_MEMORY_TYPE:
+    case ORIEL_CU_POINTER_ACCESS_FLAGS: *(unsigned *)value = 0; break;
+    case ORIEL_CU_POINTER_DEVICE_ORDINAL: *(int *)value = NO_DEVICE; break;
+    case ORIEL_CU_POINTER_SYNC_MEMOPS:
+    case ORIEL_CU_POINTER_IS_MANAGED:
+    case ORIEL_CU_POINTER_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case ORIEL_CU_POINTER_MAPPED: *(int *)value = 0; break;
+    default: *(uint64_t *)value = 0; break;
+    }
+}
+
+oriel_cu_result standin_pointer_get_attribute(void *value, int attribute, oriel_cu_pointer pointer)
+{
+    oriel_cu_result result = standin_begin(CALL_pointer_get_attribute, NEEDS_INIT);
+    if (result != ORIEL_CU_SUCCESS) {
+        return result;
+    }
+    const struct standin_allocation *allocation = standin_find(pointer);
+    return standin_end(allocation ? write_attribute(value, attribute, allocation, pointer)
+                                  : ORIEL_CU_ERROR_INVALID_VALUE);
+}
+
+oriel_cu_result standin_pointer_get_attributes(unsigned count, int *attributes, void **values,
+                                               oriel_cu_pointer pointer)
+{
+    oriel_cu_result result = standin_begin(CALL_pointer_get_attributes, NEEDS_INIT);
+    if (result != ORIEL_CU_SUCCESS) {
+        return result;
+    }
+    const struct standin_allocation *allocation = standin_find(pointer);
+    for (unsigned i = 0; i < count; i++) {
+        if (!allocation ||
+            write_attribute(values[i], attributes[i], allocation, pointer) != ORIEL_CU_SUCCESS) {
+            write_unknown(values[i], attributes[i]);
+        }
+    }
+    return standin_end(ORIEL_CU_SUCCESS);
+}
+
+oriel_cu_result standin_mem_get_address_range(oriel_cu_pointer *base, size_t *size_bytes,
+                                              oriel_cu_pointer pointer)
+{
+    oriel_cu_result result = standin_begin(CALL_mem_get_address_range, NEEDS_CONTEXT);
+    if (result != ORIEL_CU_SUCCESS) {
+        return result;
+    }
+    const struct standin_allocation *allocation = standin_find(pointer);
+    if (!allocation) {
+        return standin_end(ORIEL_CU_ERROR_NOT_FOUND);
+    }
+    if (base) {
+        *base = allocation->base;
+    }
+    if (size_bytes) {
+        *size_bytes = allocation->size_bytes;
+    }
+    return standin_end(ORIEL_CU_SUCCESS);
+}
