@@ -72,7 +72,8 @@ static const struct oriel_memory_range *find_direct_range(const struct oriel_use
 {
     const struct oriel_memory_range *middle = NULL;
     for (size_t i = 0; i < memory->range_count; i++) {
-        if (memory->ranges[i].place == ORIEL_SHARING_PRIVATE)
+        if (memory->ranges[i].place == ORIEL_SHARING_PRIVATE ||
+            memory->ranges[i].place == ORIEL_SHARING_DEVICE)
             continue;
         if (middle != NULL)
             return NULL;

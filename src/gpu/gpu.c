@@ -1,39 +1,44 @@
 /* Whether there is a driver, and calls of it. */
 #include "gpu/gpu.h"
 
+#include "base/tls_cache.h"
 #include "gpu/share.h"
 #include "gpu/vendor.h"
 
+#include <link.h>
 #include <pthread.h>
 #include <unistd.h>
 
 _Atomic(const struct oriel_gpu_vendor *) oriel_gpu_vendor;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static void (*when_loaded)(void);
 
 static const struct oriel_gpu_vendor *vendor_load(void)
 {
     return atomic_load_explicit(&oriel_gpu_vendor, memory_order_acquire);
 }
 
-void oriel_gpu_when_loaded(void (*loaded)(void))
+/* The number of libraries that were loaded so far. */
+static int count_loads(struct dl_phdr_info *info, size_t len_bytes, void *loads)
 {
-    pthread_mutex_lock(&mutex);
-    when_loaded = loaded;
-    pthread_mutex_unlock(&mutex);
+    (void)len_bytes;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
 }
 
 void oriel_gpu_look(void)
 {
-    if (vendor_load() != NULL)
+    static _Atomic unsigned long long looked_at; /* number of loads at the last look */
+    unsigned long long loads = 0;
+    dl_iterate_phdr(count_loads, &loads);
+    if (vendor_load() != NULL ||
+        atomic_exchange_explicit(&looked_at, loads, memory_order_relaxed) == loads)
         return;
     pthread_mutex_lock(&mutex);
     const struct oriel_gpu_vendor *found = vendor_load() == NULL ? oriel_gpu_cuda() : NULL;
     if (found != NULL) {
         atomic_store_explicit(&oriel_gpu_vendor, found, memory_order_release);
-        if (when_loaded != NULL)
-            when_loaded();
+        oriel_tls_cache_invalidate(); /* windows that are in it have the fast paths */
     }
     pthread_mutex_unlock(&mutex);
 }

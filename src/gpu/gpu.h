@@ -30,7 +30,6 @@ static inline bool oriel_gpu_is_loaded(void)
 /* Looks whether the program has loaded a driver meanwhile. When a window is created, and when the
  * program loads a driver (dlopen.c). loaded: called once, before a pointer can be a device's. */
 void oriel_gpu_look(void);
-void oriel_gpu_when_loaded(void (*loaded)(void));
 
 /* The sort of memory at an address. */
 enum oriel_gpu_kind {

@@ -2,9 +2,9 @@
 #ifndef ORIEL_RMA_PATH_SELECT_H
 #define ORIEL_RMA_PATH_SELECT_H
 
+#include "gpu/share.h"
 #include "memory/agent_area.h"
 #include "memory/polled_area.h"
-#include "rma/device_maps.h"
 #include "rma/region_lookup.h"
 #include "transport/transport.h"
 #include "window/window.h"
@@ -61,6 +61,12 @@ static inline struct oriel_path_range oriel_path_range_at(const struct oriel_win
         offset_bytes < there->direct_low ? there->direct_low : UINT64_MAX, false, NULL, NULL};
 }
 
+/* The path to memory of a GPU: its driver copies if this process can map it, else the target's
+ * agent. */
+struct oriel_path oriel_path_device_find(const struct oriel_window *window, int32_t target,
+                                         const struct oriel_path_range *range,
+                                         struct oriel_remote remote);
+
 /* The path to the bytes from low_bytes to high_bytes around an offset in a target's window. A
  * process loads and stores its own memory, whatever its placement for others. */
 static inline struct oriel_path oriel_path_find(const struct oriel_window *window, int32_t target,
@@ -82,20 +88,14 @@ static inline struct oriel_path oriel_path_find(const struct oriel_window *windo
         remote.direct = oriel_at(alike.base, (int64_t)offset_bytes);
         return (struct oriel_path){&oriel_transport_shared, remote, true};
     }
-    if (oriel_unlikely(alike.device != NULL)) {
-        remote.direct = oriel_device_maps_find(window, target, alike.device, remote.address);
-        if (remote.direct != NULL || !window->by_agent)
-            return (struct oriel_path){remote.direct != NULL ? &oriel_transport_gpu
-                                                             : &oriel_transport_unmapped,
-                                       remote, false};
-    }
+    if (oriel_unlikely(alike.device != NULL))
+        return oriel_path_device_find(window, target, &alike, remote);
     remote.direct = (void *)(uintptr_t)remote.address;
     if (target == window->rank && oriel_path_serves_internode)
         return (struct oriel_path){&oriel_transport_cma, remote, false};
     if (target == window->rank)
         return (struct oriel_path){&oriel_transport_shared, remote, false};
-    if (alike.device == NULL)
-        remote.polled = oriel_polled_of(peer);
+    remote.polled = oriel_polled_of(peer);
     if (window->by_agent)
         remote.agent = oriel_agent_of(peer);
     return (struct oriel_path){window->by_agent ? &oriel_transport_agent : &oriel_transport_cma,

@@ -124,11 +124,17 @@ enum oriel_status oriel_cu_primary(int device, struct oriel_cu_context **out)
                                       : oriel_cu_failed("cuDevicePrimaryCtxRetain", result);
 }
 
-/* Memory that the program has mapped itself, or that is of a pool, has no context. */
+/* Memory that was mapped by address, or that is of a pool, has no context: the current one is used
+ * if its device can access the memory, else that of the memory's device. */
 enum oriel_status oriel_cu_enter_of(const struct oriel_gpu_memory *memory,
                                     struct oriel_cu_context **out)
 {
+    int device, can = 0;
     *out = memory->context;
+    if (*out == NULL && oriel_cu.ctx_get_current(out) == ORIEL_CU_SUCCESS && *out != NULL &&
+        oriel_cu.ctx_get_device(&device) == ORIEL_CU_SUCCESS && device != memory->device &&
+        (oriel_cu.device_can_access_peer(&can, device, memory->device) != ORIEL_CU_SUCCESS || !can))
+        *out = NULL;
     const enum oriel_status status =
         *out != NULL ? ORIEL_OK : oriel_cu_primary(memory->device, out);
     return status == ORIEL_OK ? oriel_cu_enter(*out) : status;

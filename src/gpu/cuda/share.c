@@ -118,19 +118,25 @@ static int descriptor_fetch(const struct oriel_gpu_shared *shared)
     return fetched;
 }
 
-/* Addresses for the memory, and access for the device of the current context. */
-static oriel_cu_result map_at_addresses(struct oriel_gpu_mapping *out)
+/* For the device of the current context. */
+static oriel_cu_result access_allow(const struct oriel_gpu_mapping *mapping)
 {
     struct oriel_cu_access access = {.location = {.type = ORIEL_CU_LOCATION_DEVICE},
                                      .flags = ORIEL_CU_ACCESS_READ_WRITE};
-    oriel_cu_result result = oriel_cu.ctx_get_device(&access.location.id);
-    if (result == ORIEL_CU_SUCCESS)
-        result = oriel_cu.mem_address_reserve(&out->start, out->len_bytes, 0, 0, 0);
+    const oriel_cu_result result = oriel_cu.ctx_get_device(&access.location.id);
+    return result != ORIEL_CU_SUCCESS
+               ? result
+               : oriel_cu.mem_set_access(mapping->start, mapping->len_bytes, &access, 1);
+}
+
+static oriel_cu_result map_at_addresses(struct oriel_gpu_mapping *out)
+{
+    oriel_cu_result result = oriel_cu.mem_address_reserve(&out->start, out->len_bytes, 0, 0, 0);
     if (result != ORIEL_CU_SUCCESS)
         return result;
     result = oriel_cu.mem_map(out->start, out->len_bytes, 0, out->handle, 0);
     if (result == ORIEL_CU_SUCCESS) {
-        result = oriel_cu.mem_set_access(out->start, out->len_bytes, &access, 1);
+        result = access_allow(out);
         if (result != ORIEL_CU_SUCCESS)
             oriel_cu.mem_unmap(out->start, out->len_bytes);
     }

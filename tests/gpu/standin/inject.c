@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An error from ORIEL_STANDIN_FAIL. */
+/* An error from STANDIN_FAIL. */
 struct injection {
     enum standin_call call;
     unsigned nth; /* from 1; 0 is every call */
@@ -52,7 +52,7 @@ oriel_cu_result standin_fault(oriel_cu_result code, const char *format, ...)
         va_start(arguments, format);
         vsnprintf(text, sizeof text, format, arguments);
         va_end(arguments);
-        standin_misuse("%s (error %d; ORIEL_STANDIN_STRICT is 1)", text, code);
+        standin_misuse("%s (error %d; STANDIN_STRICT is 1)", text, code);
     }
     return code;
 }
@@ -89,7 +89,7 @@ static void read_injections(char *text)
         int code;
         unsigned call = 0;
         if (sscanf(item, "%63[^:]:%15[^:]:%d", name, nth, &code) != 3) {
-            standin_misuse("ORIEL_STANDIN_FAIL: %s is not FUNCTION:NTH:CODE", item);
+            standin_misuse("STANDIN_FAIL: %s is not FUNCTION:NTH:CODE", item);
         }
         /* with or without the suffix of its version */
         while (call < STANDIN_CALLS && (strncmp(symbols[call], name, strlen(name)) != 0 ||
@@ -98,7 +98,7 @@ static void read_injections(char *text)
             call++;
         }
         if (call == STANDIN_CALLS || injection_count == INJECTIONS_MOST) {
-            standin_misuse("ORIEL_STANDIN_FAIL: unknown function in %s, or too many", item);
+            standin_misuse("STANDIN_FAIL: unknown function in %s, or too many", item);
         }
         injections[injection_count++] = (struct injection){
             .call = call, .nth = nth[0] == '*' ? 0 : (unsigned)atoi(nth), .code = code};
@@ -109,7 +109,7 @@ static void read_injections(char *text)
 static void read_devices(const char *visible, int count)
 {
     if (count > STANDIN_DEVICES_MOST) {
-        standin_misuse("ORIEL_STANDIN_DEVICES: at most %d", STANDIN_DEVICES_MOST);
+        standin_misuse("STANDIN_DEVICES: at most %d", STANDIN_DEVICES_MOST);
     }
     if (!visible) {
         for (int device = 0; device < count; device++) {
@@ -139,14 +139,14 @@ __attribute__((destructor)) static void note_exit(void)
 
 static void read_settings(void)
 {
-    read_devices(getenv("CUDA_VISIBLE_DEVICES"), (int)number("ORIEL_STANDIN_DEVICES", 2));
-    standin_settings.version = (int)number("ORIEL_STANDIN_VERSION", 12040);
-    standin_settings.has_peer_access = number("ORIEL_STANDIN_PEER", 1);
-    standin_settings.is_strict = number("ORIEL_STANDIN_STRICT", 0);
-    standin_settings.memory_bytes = (size_t)number("ORIEL_STANDIN_MEMORY", 1LL << 32);
-    standin_settings.delay_us = (unsigned)number("ORIEL_STANDIN_DELAY_US", 0);
-    standin_settings.seed = (uint64_t)number("ORIEL_STANDIN_SEED", 1) * 2 + 1;
-    char *fail = getenv("ORIEL_STANDIN_FAIL");
+    read_devices(getenv("CUDA_VISIBLE_DEVICES"), (int)number("STANDIN_DEVICES", 2));
+    standin_settings.version = (int)number("STANDIN_VERSION", 12040);
+    standin_settings.has_peer_access = number("STANDIN_PEER", 1);
+    standin_settings.is_strict = number("STANDIN_STRICT", 0);
+    standin_settings.memory_bytes = (size_t)number("STANDIN_MEMORY", 1LL << 32);
+    standin_settings.delay_us = (unsigned)number("STANDIN_DELAY_US", 0);
+    standin_settings.seed = (uint64_t)number("STANDIN_SEED", 1) * 2 + 1;
+    char *fail = getenv("STANDIN_FAIL");
     if (fail && (fail = strdup(fail))) {
         read_injections(fail);
         free(fail);

@@ -160,7 +160,7 @@ static void device_memory_is_copied(void **state)
 {
     (void)state;
     passes(copy_there_and_back);
-    passes_with(copy_there_and_back, "ORIEL_STANDIN_DELAY_US=2000");
+    passes_with(copy_there_and_back, "STANDIN_DELAY_US=2000");
 }
 
 static void touch(void)
@@ -257,7 +257,7 @@ static void limits(void)
 static void device_memory_is_limited(void **state)
 {
     (void)state;
-    passes_with(limits, "ORIEL_STANDIN_MEMORY=4194304");
+    passes_with(limits, "STANDIN_MEMORY=4194304");
 }
 
 /* ---- devices and contexts ---- */
@@ -275,11 +275,11 @@ static void devices(void)
     EXPECT(count == 2 && memcmp(&uuids[0], &uuids[1], sizeof uuids[0]) != 0);
     EXPECT_CODE(cu.device_get(&device, 2), ORIEL_CU_ERROR_INVALID_DEVICE);
     EXPECT_OK(cu.device_can_access_peer(&can, 0, 1));
-    EXPECT(can == !getenv("ORIEL_STANDIN_PEER"));
+    EXPECT(can == !getenv("STANDIN_PEER"));
     EXPECT_CODE(cu.ctx_enable_peer_access(contexts[1], 0),
                 can ? ORIEL_CU_SUCCESS : ORIEL_CU_ERROR_PEER_ACCESS_UNSUPPORTED);
     EXPECT_OK(cu.driver_get_version(&version));
-    EXPECT(version == (getenv("ORIEL_STANDIN_VERSION") ? 9000 : 12040));
+    EXPECT(version == (getenv("STANDIN_VERSION") ? 9000 : 12040));
     EXPECT_OK(cu.ctx_push_current(contexts[1]));
     EXPECT_OK(cu.ctx_get_device(&device));
     EXPECT(device == 1);
@@ -295,7 +295,7 @@ static void devices_and_contexts(void **state)
 {
     (void)state;
     passes(devices);
-    passes_with(devices, "ORIEL_STANDIN_PEER=0 ORIEL_STANDIN_VERSION=9000");
+    passes_with(devices, "STANDIN_PEER=0 STANDIN_VERSION=9000");
 }
 
 static void visible(void)
@@ -318,7 +318,7 @@ static void hidden(void)
 static void visible_devices_are_chosen(void **state)
 {
     (void)state;
-    passes_with(visible, "ORIEL_STANDIN_DEVICES=4 CUDA_VISIBLE_DEVICES=3,1");
+    passes_with(visible, "STANDIN_DEVICES=4 CUDA_VISIBLE_DEVICES=3,1");
     passes_with(hidden, "CUDA_VISIBLE_DEVICES=");
 }
 
@@ -352,7 +352,7 @@ static void init_and_a_context_are_needed(void **state)
 {
     (void)state;
     passes(no_init);
-    is_misuse(no_context, "ORIEL_STANDIN_STRICT=1", "without a current context");
+    is_misuse(no_context, "STANDIN_STRICT=1", "without a current context");
 }
 
 /* ---- misuse ---- */
@@ -422,7 +422,7 @@ static void misuse_ends_the_process_with_a_sentence(void **state)
     is_misuse(exceed, "", "exceed the allocation of 8 bytes");
     is_misuse(stale_copy, "", "neither the driver nor the CPU");
     is_misuse(stale_stream, "", "is no stream any more");
-    is_misuse(unregister_early, "ORIEL_STANDIN_DELAY_US=1000000", "still use");
+    is_misuse(unregister_early, "STANDIN_DELAY_US=1000000", "still use");
 }
 
 static void reported_misuse_ends_the_process_in_strict_mode(void **state)
@@ -431,9 +431,9 @@ static void reported_misuse_ends_the_process_in_strict_mode(void **state)
     passes(free_twice);
     passes(foreign_stream);
     passes(device_as_host);
-    is_misuse(free_twice, "ORIEL_STANDIN_STRICT=1", "did not return or is freed");
-    is_misuse(foreign_stream, "ORIEL_STANDIN_STRICT=1", "current context is of device 1");
-    is_misuse(device_as_host, "ORIEL_STANDIN_STRICT=1", "is no host pointer");
+    is_misuse(free_twice, "STANDIN_STRICT=1", "did not return or is freed");
+    is_misuse(foreign_stream, "STANDIN_STRICT=1", "current context is of device 1");
+    is_misuse(device_as_host, "STANDIN_STRICT=1", "is no host pointer");
 }
 
 /* ---- streams ---- */
@@ -468,7 +468,7 @@ static void in_flight(void)
 static void streams_are_asynchronous_and_ordered_by_events(void **state)
 {
     (void)state;
-    passes_with(in_flight, "ORIEL_STANDIN_DELAY_US=500000");
+    passes_with(in_flight, "STANDIN_DELAY_US=500000");
 }
 
 static void default_stream(void)
@@ -491,7 +491,7 @@ static void default_stream(void)
 static void the_default_stream_is_ordered_with_blocking_streams(void **state)
 {
     (void)state;
-    passes_with(default_stream, "ORIEL_STANDIN_DELAY_US=5000");
+    passes_with(default_stream, "STANDIN_DELAY_US=5000");
 }
 
 static void staged(void)
@@ -509,7 +509,7 @@ static void staged(void)
 static void a_pageable_source_is_staged(void **state)
 {
     (void)state;
-    passes_with(staged, "ORIEL_STANDIN_DELAY_US=200000");
+    passes_with(staged, "STANDIN_DELAY_US=200000");
 }
 
 static void matrix(void)
@@ -575,7 +575,7 @@ static void injected(void)
 static void errors_are_injected_and_may_be_sticky(void **state)
 {
     (void)state;
-    passes_with(injected, "ORIEL_STANDIN_FAIL=cuMemsetD8Async:2:2,cuMemcpyDtoDAsync:1:700");
+    passes_with(injected, "STANDIN_FAIL=cuMemsetD8Async:2:2,cuMemcpyDtoDAsync:1:700");
 }
 
 /* ---- other processes ---- */
@@ -736,7 +736,7 @@ static void other_process_memory_has_limits(void **state)
 {
     (void)state;
     is_misuse(free_while_open, "", "has it open");
-    passes_with(without_peer_access, "ORIEL_STANDIN_PEER=0");
+    passes_with(without_peer_access, "STANDIN_PEER=0");
 }
 
 /* ---- virtual memory management ---- */
