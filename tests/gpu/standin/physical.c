@@ -11,7 +11,7 @@
 static struct standin_physical *physicals;
 static oriel_cu_memory last_handle = 0x564d0000;
 
-static bool is_granular(uint64_t size_bytes)
+bool standin_is_granular(uint64_t size_bytes)
 {
     return size_bytes && size_bytes % STANDIN_BLOCK_BYTES == 0;
 }
@@ -94,7 +94,7 @@ oriel_cu_result standin_mem_create(oriel_cu_memory *memory, size_t size_bytes,
     if (result != ORIEL_CU_SUCCESS) {
         return result;
     }
-    if (flags || !is_granular(size_bytes)) {
+    if (flags || !standin_is_granular(size_bytes)) {
         return standin_end(standin_fault(ORIEL_CU_ERROR_INVALID_VALUE,
                                          "cuMemCreate of %zu bytes, no multiple of 2 MiB",
                                          size_bytes));

@@ -239,6 +239,15 @@ static const char *read_conversion(const struct parts *parts, struct ptx_instruc
     return NULL;
 }
 
+/* The architecture from which on an atomic operation has the type. */
+static int least_target(const struct ptx_instruction *instruction)
+{
+    if (instruction->op == PTX_ATOM_ADD && instruction->type.kind == 'f') {
+        return instruction->type.bytes == 8 ? 60 : 20;
+    }
+    return instruction->op == PTX_ATOM_CAS && instruction->type.bytes == 2 ? 70 : 0;
+}
+
 const char *ptx_form(const char *mnemonic, int target, int version,
                      struct ptx_instruction *instruction, unsigned *vector, const char **reason)
 {
@@ -251,6 +260,10 @@ const char *ptx_form(const char *mnemonic, int target, int version,
     if (strcmp(parts.part[0], "cvt") == 0) {
         *reason = read_conversion(&parts, instruction);
         return *reason ? NULL : "ss";
+    }
+    if (strcmp(parts.part[0], "fence") == 0 && (target < 70 || version < 60)) {
+        *reason = "fence needs sm_70 and PTX 6.0";
+        return NULL;
     }
     if (is_in(parts.part[0], "ld st atom red")) {
         const char *fault = reduce_access(&parts, target, version, vector);
@@ -271,9 +284,8 @@ const char *ptx_form(const char *mnemonic, int target, int version,
             if (instruction->is_reduction && has_result) {
                 return NULL;
             }
-            if (instruction->op == PTX_ATOM_ADD && instruction->type.kind == 'f' &&
-                instruction->type.bytes == 8 && target < 60) {
-                *reason = "atom.add.f64 needs sm_60";
+            if (target < least_target(instruction)) {
+                *reason = "the instruction needs a later target";
                 return NULL;
             }
             return forms[i].operands + instruction->is_reduction;

@@ -83,7 +83,7 @@ static void attributes(void)
     memset((void *)(uintptr_t)managed, 1, 8);
     memset(pinned, 1, 8);
     uint64_t pointers[] = {device, managed, of(pinned), of(page), of(pageable)};
-    unsigned types[] = {2, 2, 1, 1, 0};
+    unsigned types[] = {2, 1 + !(managed >> 12 & 1), 1, 1, 0};
     for (int i = 0; i < 5; i++) {
         unsigned type;
         int is_managed, ordinal;
@@ -97,6 +97,13 @@ static void attributes(void)
     }
     EXPECT_OK(cu.memcpy_sync(of(pageable), managed, 8));
     EXPECT(pageable[7] == 1);
+    uint64_t base;
+    size_t size_bytes;
+    EXPECT_OK(cu.mem_get_address_range(&base, &size_bytes, device));
+    EXPECT_CODE(cu.mem_get_address_range(&base, &size_bytes, managed), ORIEL_CU_ERROR_NOT_FOUND);
+    EXPECT_OK(cu.ctx_set_current(contexts[0]));
+    EXPECT_CODE(cu.mem_get_address_range(&base, &size_bytes, device), ORIEL_CU_ERROR_NOT_FOUND);
+    EXPECT_OK(cu.ctx_set_current(contexts[1]));
     EXPECT_OK(cu.mem_host_unregister(page));
     EXPECT_OK(cu.mem_free_host(pinned));
     EXPECT_OK(cu.mem_free(managed));

@@ -245,6 +245,35 @@ static void share_mapped(void)
     in_two(map_and_export, receive_and_map);
 }
 
+/* Two mappings in a reservation with room for three. */
+static void ranges(void)
+{
+    start();
+    oriel_cu_pointer pointer, base, found;
+    oriel_cu_memory memory;
+    struct oriel_cu_access access = {{ORIEL_CU_LOCATION_DEVICE, 0}, ORIEL_CU_ACCESS_READ_WRITE};
+    size_t size_bytes;
+    EXPECT_OK(cu.mem_address_reserve(&pointer, 6 * MIB, 0, 0, 0));
+    EXPECT_OK(cu.mem_create(&memory, 2 * MIB, &shareable, 0));
+    EXPECT_OK(cu.mem_map(pointer, 2 * MIB, 0, memory, 0));
+    EXPECT_OK(cu.mem_map(pointer + 2 * MIB, 2 * MIB, 0, memory, 0));
+    EXPECT_CODE(cu.mem_map(pointer + 2 * MIB, 2 * MIB, 0, memory, 0), ORIEL_CU_ERROR_INVALID_VALUE);
+    EXPECT_CODE(cu.mem_map(pointer + 6 * MIB, 2 * MIB, 0, memory, 0), ORIEL_CU_ERROR_INVALID_VALUE);
+    EXPECT_OK(cu.mem_set_access(pointer, 4 * MIB, &access, 1));
+    EXPECT_OK(cu.mem_get_address_range(&found, &size_bytes, pointer + 3 * MIB));
+    EXPECT(found == pointer + 2 * MIB && size_bytes == 2 * MIB);
+    for (int i = 0; i < 2; i++) {
+        int is_mapped, names[] = {ORIEL_CU_POINTER_RANGE_START_ADDR, ORIEL_CU_POINTER_RANGE_SIZE,
+                                  ORIEL_CU_POINTER_MAPPED};
+        void *values[] = {&base, &size_bytes, &is_mapped};
+        EXPECT_OK(cu.pointer_get_attributes(3, names, values, pointer + (i ? 5 : 3) * MIB));
+        EXPECT(base == pointer && size_bytes == 6 * MIB && is_mapped == !i);
+    }
+    EXPECT_CODE(cu.mem_unmap(pointer, 3 * MIB), ORIEL_CU_ERROR_INVALID_VALUE);
+    EXPECT_OK(cu.mem_unmap(pointer, 4 * MIB));
+    EXPECT_OK(cu.mem_release(memory));
+}
+
 static void free_mapped(void)
 {
     start();
@@ -257,5 +286,6 @@ void mapped_memory_is_exported_by_descriptors(void **state)
 {
     (void)state;
     passes(share_mapped);
+    passes(ranges);
     is_misuse(free_mapped, "", "addresses that have memory");
 }

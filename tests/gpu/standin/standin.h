@@ -213,6 +213,9 @@ struct standin_physical {
     struct standin_tail *tail; /* NULL: imported */
 };
 
+/* Sizes and addresses are multiples of 2 MiB. */
+bool standin_is_granular(uint64_t size_bytes);
+
 /* NULL if the handle is none, or was released. */
 struct standin_physical *standin_physical_find(oriel_cu_memory handle);
 oriel_cu_result standin_no_handle(const char *what, oriel_cu_memory memory);
@@ -222,6 +225,16 @@ void standin_physical_drop(struct standin_physical *physical);
 
 /* By which handles the memory can be exported. */
 unsigned standin_handle_types(const struct standin_allocation *allocation);
+
+/* ---- vmm.c ---- */
+
+struct standin_range {
+    uint64_t base;
+    size_t size_bytes;
+};
+
+/* The reserved addresses around an address; of size 0 if it is not reserved. */
+struct standin_range standin_reservation(uint64_t address);
 
 /* ---- stream.c ---- */
 

@@ -6,15 +6,20 @@
 
 struct reservation {
     struct reservation *next;
-    uint64_t base;
-    size_t size_bytes;
+    struct standin_range range;
 };
 
 static struct reservation *reservations;
 
-static bool is_granular(uint64_t size_bytes)
+struct standin_range standin_reservation(uint64_t address)
 {
-    return size_bytes && size_bytes % STANDIN_BLOCK_BYTES == 0;
+    for (const struct reservation *reservation = reservations; reservation;
+         reservation = reservation->next) {
+        if (address - reservation->range.base < reservation->range.size_bytes) {
+            return reservation->range;
+        }
+    }
+    return (struct standin_range){0, 0};
 }
 
 oriel_cu_result standin_mem_address_reserve(oriel_cu_pointer *pointer, size_t size_bytes,
@@ -26,7 +31,7 @@ oriel_cu_result standin_mem_address_reserve(oriel_cu_pointer *pointer, size_t si
     if (result != ORIEL_CU_SUCCESS) {
         return result;
     }
-    if (flags || !is_granular(size_bytes) || alignment_bytes & (alignment_bytes - 1)) {
+    if (flags || !standin_is_granular(size_bytes) || alignment_bytes & (alignment_bytes - 1)) {
         return standin_end(standin_fault(ORIEL_CU_ERROR_INVALID_VALUE,
                                          "cuMemAddressReserve of %zu bytes aligned to %zu",
                                          size_bytes, alignment_bytes));
@@ -39,9 +44,9 @@ oriel_cu_result standin_mem_address_reserve(oriel_cu_pointer *pointer, size_t si
         free(reservation);
         return standin_end(ORIEL_CU_ERROR_OUT_OF_MEMORY);
     }
-    *reservation = (struct reservation){reservations, (uintptr_t)memory, size_bytes};
+    *reservation = (struct reservation){reservations, {(uintptr_t)memory, size_bytes}};
     reservations = reservation;
-    *pointer = reservation->base;
+    *pointer = reservation->range.base;
     return standin_end(ORIEL_CU_SUCCESS);
 }
 
@@ -64,7 +69,7 @@ oriel_cu_result standin_mem_address_free(oriel_cu_pointer pointer, size_t size_b
         return result;
     }
     struct reservation **link = &reservations;
-    while (*link && ((*link)->base != pointer || (*link)->size_bytes != size_bytes)) {
+    while (*link && ((*link)->range.base != pointer || (*link)->range.size_bytes != size_bytes)) {
         link = &(*link)->next;
     }
     struct reservation *reservation = *link;
@@ -94,12 +99,9 @@ oriel_cu_result standin_mem_map(oriel_cu_pointer pointer, size_t size_bytes, siz
     if (!physical) {
         return standin_end(standin_no_handle("cuMemMap", memory));
     }
-    struct reservation *reservation = reservations;
-    while (reservation && (pointer < reservation->base || size_bytes > reservation->size_bytes ||
-                           pointer - reservation->base > reservation->size_bytes - size_bytes)) {
-        reservation = reservation->next;
-    }
-    if (flags || offset_bytes || !reservation || !is_granular(size_bytes) ||
+    struct standin_range range = standin_reservation(pointer);
+    if (flags || offset_bytes || !standin_is_granular(size_bytes) ||
+        size_bytes > range.size_bytes || pointer - range.base > range.size_bytes - size_bytes ||
         pointer % STANDIN_BLOCK_BYTES || size_bytes > physical->size_bytes ||
         mapping_in(pointer, size_bytes)) {
         return standin_end(standin_fault(
