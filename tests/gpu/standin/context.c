@@ -19,9 +19,13 @@ static bool is_device(oriel_cu_device device)
     return device >= 0 && device < standin_settings.device_count;
 }
 
-struct oriel_cu_context *standin_context_of(int device)
+int standin_ordinal(int64_t device)
 {
-    return &contexts[device];
+    int ordinal = standin_settings.device_count - 1;
+    while (ordinal >= 0 && standin_settings.devices[ordinal] != device) {
+        ordinal--;
+    }
+    return ordinal;
 }
 
 void standin_lose(struct oriel_cu_context *context, oriel_cu_result code)

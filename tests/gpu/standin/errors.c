@@ -4,10 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((visibility("default"))) oriel_cu_result
-standin_get_proc_address(const char *name, void **function, int version, uint64_t flags,
-                         int *status) __asm__("cuGetProcAddress_v2");
-
 static const struct {
     oriel_cu_result code;
     const char *name;

@@ -1,5 +1,5 @@
-/* Memory that the CPU reaches, too: managed memory, pinned memory, and program memory that is pinned
- * by registration. */
+/* Memory that the CPU reaches, too: managed memory, pinned memory, and program memory that is
+ * pinned by registration. */
 #include "standin.h"
 
 #include <sys/mman.h>

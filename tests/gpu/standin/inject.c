@@ -181,10 +181,8 @@ static oriel_cu_result refused(enum standin_call call, enum standin_need need)
     if (is_exiting) {
         return ORIEL_CU_ERROR_DEINITIALIZED;
     }
-    if (need != NEEDS_NOTHING && (!standin_initialised || is_forked)) {
-        return standin_fault(ORIEL_CU_ERROR_NOT_INITIALIZED, "%s %s", symbols[call],
-                             is_forked ? "in the child of a process that called cuInit"
-                                       : "before cuInit");
+    if (need != NEEDS_NOTHING && !standin_initialised) {
+        return standin_fault(ORIEL_CU_ERROR_NOT_INITIALIZED, "%s before cuInit", symbols[call]);
     }
     oriel_cu_result result = injected(call);
     if (result == ORIEL_CU_SUCCESS && need == NEEDS_CONTEXT) {
@@ -204,6 +202,10 @@ static oriel_cu_result refused(enum standin_call call, enum standin_need need)
 oriel_cu_result standin_begin(enum standin_call call, enum standin_need need)
 {
     pthread_once(&settings_once, read_settings);
+    if (is_forked) { /* a thread of the parent may have held the mutex */
+        return standin_fault(ORIEL_CU_ERROR_NOT_INITIALIZED,
+                             "%s in the child of a process that called cuInit", symbols[call]);
+    }
     pthread_mutex_lock(&standin_mutex);
     oriel_cu_result result = refused(call, need);
     return result == ORIEL_CU_SUCCESS ? result : standin_end(result);

@@ -171,19 +171,10 @@ static void unmap_block(struct standin_block *block)
     free(block);
 }
 
-static int ordinal_of(int64_t device)
-{
-    int ordinal = standin_settings.device_count - 1;
-    while (ordinal >= 0 && standin_settings.devices[ordinal] != device) {
-        ordinal--;
-    }
-    return ordinal;
-}
-
 /* Whether the current device reaches the memory of a block. */
 static oriel_cu_result check_device(const struct standin_block *block)
 {
-    int ordinal = ordinal_of(block->tail->device);
+    int ordinal = standin_ordinal(block->tail->device);
     if (ordinal < 0) {
         return ORIEL_CU_ERROR_INVALID_VALUE;
     }
@@ -229,7 +220,7 @@ static oriel_cu_result open_handle(oriel_cu_pointer *pointer, const struct handl
     struct standin_allocation *allocation = standin_add(
         STANDIN_IMPORTED, (uintptr_t)block->visible + handle->offset_bytes, handle->size_bytes);
     allocation->memory = block->hidden + handle->offset_bytes;
-    allocation->device = ordinal_of(block->tail->device);
+    allocation->device = standin_ordinal(block->tail->device);
     allocation->block = block;
     allocation->opened = 1;
     allocation->remote_id = handle->allocation_id;

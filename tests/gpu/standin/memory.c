@@ -237,9 +237,8 @@ static void release_device(struct standin_allocation *allocation)
                        (unsigned long long)allocation->base, importer);
     }
     block->tail->live[block->is_shared ? unit : 0] = 0;
-    /* freed memory has no useful contents */
-    memset(allocation->memory, 0xDB, allocation->size_bytes);
     if (block->is_shared) {
+        memset(allocation->memory, 0xDB, allocation->size_bytes); /* no useful contents */
         memset(block->units + unit, 0,
                round_up(allocation->size_bytes, STANDIN_UNIT_BYTES) / STANDIN_UNIT_BYTES);
     }

@@ -15,6 +15,12 @@ static bool has_cpu_address(const struct standin_allocation *allocation)
     return is_host(allocation) || allocation->kind == STANDIN_MANAGED;
 }
 
+/* Managed memory is where its page is at the moment: here, every second page is on the host. */
+static bool is_on_host(const struct standin_allocation *allocation, uint64_t address)
+{
+    return is_host(allocation) || (allocation->kind == STANDIN_MANAGED && (address >> 12 & 1));
+}
+
 oriel_cu_result standin_resolve(const char *what, uint64_t address, size_t len_bytes,
                                 struct standin_place *place)
 {
@@ -43,6 +49,13 @@ oriel_cu_result standin_resolve(const char *what, uint64_t address, size_t len_b
     return ORIEL_CU_SUCCESS;
 }
 
+/* The range of addresses: the reservation of memory that is mapped by cuMemMap. */
+static struct standin_range range_of(const struct standin_allocation *allocation)
+{
+    struct standin_range range = {allocation->base, allocation->size_bytes};
+    return allocation->kind == STANDIN_MAPPED ? standin_reservation(allocation->base) : range;
+}
+
 /* Writes an attribute of an address in the allocation. */
 static oriel_cu_result write_attribute(void *value, int attribute,
                                        const struct standin_allocation *allocation,
@@ -55,8 +68,8 @@ static oriel_cu_result write_attribute(void *value, int attribute,
             allocation->kind == STANDIN_MAPPED ? NULL : allocation->context;
         return ORIEL_CU_SUCCESS;
     case ORIEL_CU_POINTER_MEMORY_TYPE:
-        *(unsigned *)value =
-            is_host(allocation) ? ORIEL_CU_MEMORY_TYPE_HOST : ORIEL_CU_MEMORY_TYPE_DEVICE;
+        *(unsigned *)value = is_on_host(allocation, address) ? ORIEL_CU_MEMORY_TYPE_HOST
+                                                             : ORIEL_CU_MEMORY_TYPE_DEVICE;
         return ORIEL_CU_SUCCESS;
     case ORIEL_CU_POINTER_DEVICE_POINTER: *(uint64_t *)value = address; return ORIEL_CU_SUCCESS;
     case ORIEL_CU_POINTER_HOST_POINTER:
@@ -80,10 +93,14 @@ static oriel_cu_result write_attribute(void *value, int attribute,
         *(int *)value = allocation->kind == STANDIN_DEVICE;
         return ORIEL_CU_SUCCESS;
     case ORIEL_CU_POINTER_RANGE_START_ADDR:
+        *(uint64_t *)value = range_of(allocation).base;
+        return ORIEL_CU_SUCCESS;
+    case ORIEL_CU_POINTER_RANGE_SIZE:
+        *(size_t *)value = range_of(allocation).size_bytes;
+        return ORIEL_CU_SUCCESS;
     case ORIEL_CU_POINTER_MAPPING_BASE_ADDR:
         *(uint64_t *)value = allocation->base;
         return ORIEL_CU_SUCCESS;
-    case ORIEL_CU_POINTER_RANGE_SIZE:
     case ORIEL_CU_POINTER_MAPPING_SIZE:
         *(size_t *)value = allocation->size_bytes;
         return ORIEL_CU_SUCCESS;
@@ -103,10 +120,16 @@ static oriel_cu_result write_attribute(void *value, int attribute,
     }
 }
 
-/* What cuPointerGetAttributes writes for an address that the driver does not know. */
-static void write_unknown(void *value, int attribute)
+/* What cuPointerGetAttributes writes for an address without memory, which may be reserved. */
+static void write_unknown(void *value, int attribute, uint64_t address)
 {
     switch (attribute) {
+    case ORIEL_CU_POINTER_RANGE_START_ADDR:
+        *(uint64_t *)value = standin_reservation(address).base;
+        break;
+    case ORIEL_CU_POINTER_RANGE_SIZE:
+        *(size_t *)value = standin_reservation(address).size_bytes;
+        break;
     case ORIEL_CU_POINTER_MEMORY_TYPE:
     case ORIEL_CU_POINTER_ACCESS_FLAGS: *(unsigned *)value = 0; break;
     case ORIEL_CU_POINTER_DEVICE_ORDINAL: *(int *)value = NO_DEVICE; break;
@@ -140,7 +163,7 @@ oriel_cu_result standin_pointer_get_attributes(unsigned count, int *attributes, 
     for (unsigned i = 0; i < count; i++) {
         if (!allocation ||
             write_attribute(values[i], attributes[i], allocation, pointer) != ORIEL_CU_SUCCESS) {
-            write_unknown(values[i], attributes[i]);
+            write_unknown(values[i], attributes[i], pointer);
         }
     }
     return standin_end(ORIEL_CU_SUCCESS);
@@ -154,8 +177,14 @@ oriel_cu_result standin_mem_get_address_range(oriel_cu_pointer *base, size_t *si
         return result;
     }
     const struct standin_allocation *allocation = standin_find(pointer);
-    if (!allocation) {
+    if (!allocation || allocation->kind >= STANDIN_MANAGED) {
         return standin_end(ORIEL_CU_ERROR_NOT_FOUND);
+    }
+    if (allocation->device != standin_current->device) {
+        return standin_end(standin_fault(ORIEL_CU_ERROR_NOT_FOUND,
+                                         "cuMemGetAddressRange of memory of device %d, but the "
+                                         "current context is of device %d",
+                                         allocation->device, standin_current->device));
     }
     if (base) {
         *base = allocation->base;

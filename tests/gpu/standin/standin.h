@@ -14,12 +14,16 @@
 
 enum { STANDIN_EXIT_MISUSE = 86, STANDIN_DEVICES_MOST = 8 };
 
-/* Each function of the driver is defined as standin_<field> and exported under the driver's name. */
+/* Each function of the driver is standin_<field>, exported under the driver's name. */
+#pragma GCC visibility push(default)
 #define CUDA_FUNCTION(field, symbol, parameters)                                                   \
-    __attribute__((visibility("default")))                                                         \
     oriel_cu_result standin_##field parameters __asm__(symbol);
 #include "gpu/cuda/cuda_functions.def"
 #undef CUDA_FUNCTION
+oriel_cu_result standin_get_proc_address(const char *name, void **function, int version,
+                                         uint64_t flags,
+                                         int *status) __asm__("cuGetProcAddress_v2");
+#pragma GCC visibility pop
 
 #define CUDA_FUNCTION(field, symbol, parameters) CALL_##field,
 enum standin_call {
@@ -80,7 +84,8 @@ struct oriel_cu_context {
 extern bool standin_initialised;
 extern _Thread_local struct oriel_cu_context *standin_current;
 
-struct oriel_cu_context *standin_context_of(int device);
+/* The ordinal of a device with that number, or -1 if it is not visible. */
+int standin_ordinal(int64_t device);
 
 /* Makes the context unusable by a sticky error. */
 void standin_lose(struct oriel_cu_context *context, oriel_cu_result code);
@@ -193,8 +198,43 @@ void standin_check_live(const char *what, const struct standin_allocation *alloc
 /* ipc.c: the pid of a live process that has the allocation open, or 0. */
 int standin_importer(const struct standin_allocation *allocation);
 
-/* vmm.c: by which handles the memory can be exported. */
+/* ---- physical.c ---- */
+
+/* Memory of cuMemCreate. It exists while a handle or a mapping does. */
+struct standin_physical {
+    struct standin_physical *next;
+    oriel_cu_memory handle;
+    unsigned references; /* of the handle */
+    unsigned mappings;
+    int fd;
+    int device; /* ordinal */
+    size_t size_bytes;
+    unsigned handle_types;
+    struct standin_tail *tail; /* NULL: imported */
+};
+
+/* Sizes and addresses are multiples of 2 MiB. */
+bool standin_is_granular(uint64_t size_bytes);
+
+/* NULL if the handle is none, or was released. */
+struct standin_physical *standin_physical_find(oriel_cu_memory handle);
+oriel_cu_result standin_no_handle(const char *what, oriel_cu_memory memory);
+
+/* Frees it after its last use. */
+void standin_physical_drop(struct standin_physical *physical);
+
+/* By which handles the memory can be exported. */
 unsigned standin_handle_types(const struct standin_allocation *allocation);
+
+/* ---- vmm.c ---- */
+
+struct standin_range {
+    uint64_t base;
+    size_t size_bytes;
+};
+
+/* The reserved addresses around an address; of size 0 if it is not reserved. */
+struct standin_range standin_reservation(uint64_t address);
 
 /* ---- stream.c ---- */
 

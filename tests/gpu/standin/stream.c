@@ -234,6 +234,10 @@ oriel_cu_result standin_stream_destroy(struct oriel_cu_stream *stream)
     if (result != ORIEL_CU_SUCCESS) {
         return result;
     }
+    if ((uintptr_t)stream <= (uintptr_t)ORIEL_CU_STREAM_PER_THREAD) {
+        return standin_end(
+            standin_fault(ORIEL_CU_ERROR_INVALID_HANDLE, "cuStreamDestroy of a default stream"));
+    }
     result = standin_stream_find(stream, &stream);
     if (result == ORIEL_CU_SUCCESS) {
         stream->is_destroyed = true;
