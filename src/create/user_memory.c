@@ -197,7 +197,7 @@ static enum oriel_status device_range_append(struct oriel_user_memory *memory, u
     if (end > allocation->end)
         return oriel_fail(ORIEL_E_BASE,
                           "the memory of %lu bytes at %#lx ends %lu bytes after the allocation of "
-                          "device memory that it begins in; a window needs memory of one allocation",
+                          "device memory that it begins in; it must be of one allocation",
                           (unsigned long)(end - start), (unsigned long)start,
                           (unsigned long)(end - allocation->end));
     enum oriel_status status = oriel_gpu_share(allocation, &shared);
@@ -207,16 +207,15 @@ static enum oriel_status device_range_append(struct oriel_user_memory *memory, u
         return status;
     memcpy(oriel_file_base() + offset, &shared, sizeof shared);
     memory->shared_offset = offset;
-    return range_append(memory, &(struct oriel_memory_range){start, end, ORIEL_SHARING_DEVICE,
-                                                             offset});
+    return range_append(memory,
+                        &(struct oriel_memory_range){start, end, ORIEL_SHARING_DEVICE, offset});
 }
 
 static void device_range_release(struct oriel_user_memory *memory)
 {
     if (memory->shared_offset == 0)
         return;
-    oriel_gpu_unshare(
-        (const struct oriel_gpu_shared *)(oriel_file_base() + memory->shared_offset));
+    oriel_gpu_unshare((const struct oriel_gpu_shared *)(oriel_file_base() + memory->shared_offset));
     oriel_file_free(memory->shared_offset);
 }
 
@@ -233,11 +232,9 @@ static enum oriel_status gpu_range_append(struct oriel_user_memory *memory, uint
         return device_range_append(memory, start, end, &allocation);
     memory->only_owner_copies = allocation.kind == ORIEL_GPU_MANAGED;
     if (others)
-        memory->reason = allocation.kind == ORIEL_GPU_MANAGED
-                             ? "it is managed by a GPU's driver"
-                             : "it is pinned for a GPU";
-    return range_append(memory,
-                        &(struct oriel_memory_range){start, end, ORIEL_SHARING_PRIVATE, 0});
+        memory->reason = allocation.kind == ORIEL_GPU_MANAGED ? "it is managed by a GPU's driver"
+                                                              : "it is pinned for a GPU";
+    return range_append(memory, &(struct oriel_memory_range){start, end, ORIEL_SHARING_PRIVATE, 0});
 }
 
 static enum oriel_status user_memory_classify(struct oriel_user_memory *memory, uintptr_t start,

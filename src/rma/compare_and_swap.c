@@ -90,9 +90,8 @@ static bool any_is_device(const struct oriel_side *one, const void *origin, cons
 }
 
 /* With mirrors of the buffers that are device memory. */
-static enum oriel_status swap_mirrored(struct oriel_window *window,
-                                       const struct oriel_span *target, const void *origin,
-                                       const void *compare, void *result)
+static enum oriel_status swap_mirrored(struct oriel_window *window, const struct oriel_span *target,
+                                       const void *origin, const void *compare, void *result)
 {
     const struct oriel_side *one = &target->side;
     struct oriel_mirror mirrors[3] = {{.memory = NULL}, {.memory = NULL}, {.memory = NULL}};
@@ -122,8 +121,7 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
     if (contains_elements && !is_aligned)
         return oriel_fail(ORIEL_E_ARG, "the place at rank %d is not aligned to 16 bytes",
                           (int)target->rank);
-    if (oriel_device_buffers_occur(window) &&
-        any_is_device(&target->side, origin, compare, result))
+    if (oriel_device_buffers_occur(window) && any_is_device(&target->side, origin, compare, result))
         return swap_mirrored(window, target, origin, compare, result);
     if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_compare_and_swap(window, target, origin, compare, result);

@@ -120,7 +120,7 @@ enum oriel_status oriel_device_transfer(struct oriel_window *window,
     if (path.transport != &oriel_transport_shared && path.transport != &oriel_transport_gpu)
         return transfer_mirrored(window, target, here, origin, to_target);
     oriel_deferred_do(window, target->rank);
-    const enum oriel_status status = oriel_copy_remote(
-        &oriel_transport_gpu, &path.remote, &at_target, here, &at_origin, to_target);
+    const enum oriel_status status = oriel_copy_remote(&oriel_transport_gpu, &path.remote,
+                                                       &at_target, here, &at_origin, to_target);
     return oriel_path_status(status, window, target->rank);
 }

@@ -33,9 +33,8 @@ struct oriel_path_range {
 static inline const struct oriel_gpu_shared *oriel_path_device(const struct oriel_window *window,
                                                                int32_t target, uint64_t offset)
 {
-    return offset == 0
-               ? NULL
-               : (const struct oriel_gpu_shared *)(window->control_bases[target] + offset);
+    return offset == 0 ? NULL
+                       : (const struct oriel_gpu_shared *)(window->control_bases[target] + offset);
 }
 
 static inline struct oriel_path_range oriel_path_range_at(const struct oriel_window *window,

@@ -35,8 +35,7 @@ static bool driver_load(void)
     library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return false;
-#define CUDA_FUNCTION(field, symbol, parameters)                                                   \
-    *(void **)&cu.field = dlsym(library, symbol);
+#define CUDA_FUNCTION(field, symbol, parameters) *(void **)&cu.field = dlsym(library, symbol);
 #include "gpu/cuda/cuda_functions.def"
 #undef CUDA_FUNCTION
     return cu.init != NULL;
@@ -52,8 +51,8 @@ bool device_exists(void)
 void device_open(void)
 {
     int count;
-    const char *rank = getenv("PMI_RANK") != NULL ? getenv("PMI_RANK")
-                                                  : getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    const char *rank =
+        getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_LOCAL_RANK");
     if (context != NULL)
         return;
     if (!device_exists()) {
@@ -143,15 +142,15 @@ void device_free_pinned(void *memory)
 
 void device_write(void *device, const void *host, size_t len_bytes)
 {
-    NEED(memcpy_sync, ((oriel_cu_pointer)(uintptr_t)device, (oriel_cu_pointer)(uintptr_t)host,
-                       len_bytes));
+    NEED(memcpy_sync,
+         ((oriel_cu_pointer)(uintptr_t)device, (oriel_cu_pointer)(uintptr_t)host, len_bytes));
     NEED(ctx_synchronize, ()); /* such a copy may return before the bytes have arrived */
 }
 
 void device_read(void *host, const void *device, size_t len_bytes)
 {
-    NEED(memcpy_sync, ((oriel_cu_pointer)(uintptr_t)host, (oriel_cu_pointer)(uintptr_t)device,
-                       len_bytes));
+    NEED(memcpy_sync,
+         ((oriel_cu_pointer)(uintptr_t)host, (oriel_cu_pointer)(uintptr_t)device, len_bytes));
 }
 
 void device_fill(void *device, int byte, size_t len_bytes)

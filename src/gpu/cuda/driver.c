@@ -38,9 +38,8 @@ static const char *functions_find(void *library)
 
 const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
 {
-    static const struct oriel_gpu_vendor vendor = {"CUDA",           oriel_cu_find,
-                                                   oriel_cu_copy,    oriel_cu_share,
-                                                   oriel_cu_unshare, oriel_cu_map,
+    static const struct oriel_gpu_vendor vendor = {"CUDA",         oriel_cu_find,    oriel_cu_copy,
+                                                   oriel_cu_share, oriel_cu_unshare, oriel_cu_map,
                                                    oriel_cu_unmap};
     static bool is_refused;
     int version = 0;
@@ -69,14 +68,10 @@ static enum oriel_status status_of(oriel_cu_result result)
 {
     switch (result) {
     case ORIEL_CU_ERROR_INVALID_VALUE:
-    case ORIEL_CU_ERROR_NOT_MAPPED:
-        return ORIEL_E_BUFFER;
-    case ORIEL_CU_ERROR_OUT_OF_MEMORY:
-        return ORIEL_E_NO_MEM;
-    case ORIEL_CU_ERROR_NOT_SUPPORTED:
-        return ORIEL_E_UNSUPPORTED;
-    default:
-        return ORIEL_E_OTHER;
+    case ORIEL_CU_ERROR_NOT_MAPPED: return ORIEL_E_BUFFER;
+    case ORIEL_CU_ERROR_OUT_OF_MEMORY: return ORIEL_E_NO_MEM;
+    case ORIEL_CU_ERROR_NOT_SUPPORTED: return ORIEL_E_UNSUPPORTED;
+    default: return ORIEL_E_OTHER;
     }
 }
 

@@ -56,11 +56,11 @@ static oriel_cu_result ask(uint64_t address, struct oriel_gpu_memory *out)
     unsigned is_managed = 0;
     size_t len_bytes = 0;
     *out = host_memory();
-    int attributes[] = {ORIEL_CU_POINTER_MEMORY_TYPE, ORIEL_CU_POINTER_IS_MANAGED,
-                        ORIEL_CU_POINTER_BUFFER_ID,   ORIEL_CU_POINTER_CONTEXT,
+    int attributes[] = {ORIEL_CU_POINTER_MEMORY_TYPE,    ORIEL_CU_POINTER_IS_MANAGED,
+                        ORIEL_CU_POINTER_BUFFER_ID,      ORIEL_CU_POINTER_CONTEXT,
                         ORIEL_CU_POINTER_DEVICE_ORDINAL, ORIEL_CU_POINTER_RANGE_START_ADDR,
                         ORIEL_CU_POINTER_RANGE_SIZE};
-    void *values[] = {&type,         &is_managed, &out->id,  &out->context,
+    void *values[] = {&type,        &is_managed, &out->id,  &out->context,
                       &out->device, &out->start, &len_bytes};
     const oriel_cu_result result = oriel_cu.pointer_get_attributes(
         sizeof attributes / sizeof attributes[0], attributes, values, address);
@@ -70,9 +70,9 @@ static oriel_cu_result ask(uint64_t address, struct oriel_gpu_memory *out)
         return ORIEL_CU_SUCCESS;
     }
     out->end = out->start + len_bytes;
-    out->kind = is_managed                              ? ORIEL_GPU_MANAGED
-                : type == ORIEL_CU_MEMORY_TYPE_HOST     ? ORIEL_GPU_PINNED
-                                                        : ORIEL_GPU_DEVICE;
+    out->kind = is_managed                          ? ORIEL_GPU_MANAGED
+                : type == ORIEL_CU_MEMORY_TYPE_HOST ? ORIEL_GPU_PINNED
+                                                    : ORIEL_GPU_DEVICE;
     return result;
 }
 

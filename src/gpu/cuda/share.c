@@ -41,8 +41,8 @@ static enum oriel_status share_by_descriptor(struct oriel_gpu_shared *out)
         return oriel_fail(ORIEL_E_UNSUPPORTED,
                           "the device memory at %#lx is of a sort that other processes cannot map",
                           (unsigned long)out->start);
-    result = oriel_cu.mem_export_to_shareable_handle(
-        &out->fd, handle, ORIEL_CU_HANDLE_POSIX_FILE_DESCRIPTOR, 0);
+    result = oriel_cu.mem_export_to_shareable_handle(&out->fd, handle,
+                                                     ORIEL_CU_HANDLE_POSIX_FILE_DESCRIPTOR, 0);
     oriel_cu.mem_release(handle);
     return result == ORIEL_CU_SUCCESS
                ? ORIEL_OK
@@ -166,11 +166,10 @@ static enum oriel_status map_in(struct oriel_cu_context *context, int fd,
     if (status != ORIEL_OK)
         return status;
     out->context = context;
-    const oriel_cu_result result =
-        fd < 0 ? open_legacy(shared, out) : open_descriptor(fd, out);
+    const oriel_cu_result result = fd < 0 ? open_legacy(shared, out) : open_descriptor(fd, out);
     if (result != ORIEL_CU_SUCCESS)
-        status = oriel_cu_failed(fd < 0 ? "cuIpcOpenMemHandle" : "mapping of a shared handle",
-                                 result);
+        status =
+            oriel_cu_failed(fd < 0 ? "cuIpcOpenMemHandle" : "mapping of a shared handle", result);
     oriel_cu_leave();
     return status;
 }
@@ -200,8 +199,7 @@ static enum oriel_status map_anywhere(int fd, const struct oriel_gpu_shared *sha
     return status;
 }
 
-enum oriel_status oriel_cu_map(const struct oriel_gpu_shared *shared,
-                               struct oriel_gpu_mapping *out)
+enum oriel_status oriel_cu_map(const struct oriel_gpu_shared *shared, struct oriel_gpu_mapping *out)
 {
     *out = (struct oriel_gpu_mapping){.len_bytes = shared->end - shared->start};
     const int fd = shared->fd < 0 ? -1 : descriptor_fetch(shared);

@@ -43,12 +43,9 @@ void oriel_observed_set_path(struct oriel_observed *observed)
     static const struct {
         const char *name;
         enum oriel_counted_path path;
-    } known_paths[] = {{"agent", ORIEL_PATH_agent},
-                       {"cma", ORIEL_PATH_cma},
-                       {"gpu", ORIEL_PATH_gpu},
-                       {"promoted", ORIEL_PATH_promoted},
-                       {"direct", ORIEL_PATH_direct},
-                       {"ucx", ORIEL_PATH_ucx}};
+    } known_paths[] = {{"agent", ORIEL_PATH_agent},   {"cma", ORIEL_PATH_cma},
+                       {"gpu", ORIEL_PATH_gpu},       {"promoted", ORIEL_PATH_promoted},
+                       {"direct", ORIEL_PATH_direct}, {"ucx", ORIEL_PATH_ucx}};
     struct oriel_window_record *record = observed->record;
     if (observed->window == NULL) {
         record->own_path = ORIEL_PATH_host;

@@ -46,13 +46,12 @@ static oriel_cu_result copy_rows(const struct oriel_gpu_piece *first, unsigned c
                                  const struct rows *rows, struct oriel_cu_stream *stream)
 {
     const struct oriel_cu_copy_2d copy = {
-        .source_type = is_host(first->from) ? ORIEL_CU_MEMORY_TYPE_HOST
-                                            : ORIEL_CU_MEMORY_TYPE_DEVICE,
+        .source_type =
+            is_host(first->from) ? ORIEL_CU_MEMORY_TYPE_HOST : ORIEL_CU_MEMORY_TYPE_DEVICE,
         .source_host = first->from,
         .source_device = (oriel_cu_pointer)(uintptr_t)first->from,
         .source_pitch_bytes = (size_t)rows->from_bytes,
-        .target_type = is_host(first->to) ? ORIEL_CU_MEMORY_TYPE_HOST
-                                          : ORIEL_CU_MEMORY_TYPE_DEVICE,
+        .target_type = is_host(first->to) ? ORIEL_CU_MEMORY_TYPE_HOST : ORIEL_CU_MEMORY_TYPE_DEVICE,
         .target_host = first->to,
         .target_device = (oriel_cu_pointer)(uintptr_t)first->to,
         .target_pitch_bytes = (size_t)rows->to_bytes,
@@ -70,11 +69,10 @@ static const char *enqueue(const struct oriel_gpu_piece *pieces, unsigned count,
     for (unsigned i = 0; i < count;) {
         const unsigned height = count_rows(pieces + i, count - i, &rows);
         const struct oriel_gpu_piece *piece = &pieces[i];
-        *result = height > 1
-                      ? copy_rows(piece, height, &rows, stream)
-                      : oriel_cu.memcpy_async((oriel_cu_pointer)(uintptr_t)piece->to,
-                                              (oriel_cu_pointer)(uintptr_t)piece->from,
-                                              piece->len_bytes, stream);
+        *result = height > 1 ? copy_rows(piece, height, &rows, stream)
+                             : oriel_cu.memcpy_async((oriel_cu_pointer)(uintptr_t)piece->to,
+                                                     (oriel_cu_pointer)(uintptr_t)piece->from,
+                                                     piece->len_bytes, stream);
         if (*result != ORIEL_CU_SUCCESS)
             return height > 1 ? "cuMemcpy2DAsync" : "cuMemcpyAsync";
         i += height;
