@@ -355,15 +355,17 @@ oriel_cu_result standin_memset_d8_async(oriel_cu_pointer target, unsigned char v
     struct side side = device(target);
     struct standin_place place;
     result = standin_stream_find(stream, &stream);
-    if (result == ORIEL_CU_SUCCESS && len_bytes) {
-        result = find_side("cuMemsetD8Async", &side, len_bytes, 1, &place);
+    if (result != ORIEL_CU_SUCCESS || !len_bytes) {
+        return standin_end(result);
     }
-    if (result == ORIEL_CU_SUCCESS && len_bytes) {
-        struct copy *fill = make_copy(len_bytes, 1);
-        fill->is_fill = true;
-        fill->value = value;
-        fill->target = place;
-        submit(fill, stream);
+    result = find_side("cuMemsetD8Async", &side, len_bytes, 1, &place);
+    if (result != ORIEL_CU_SUCCESS) {
+        return standin_end(result);
     }
+    struct copy *fill = make_copy(len_bytes, 1);
+    fill->is_fill = true;
+    fill->value = value;
+    fill->target = place;
+    submit(fill, stream);
     return standin_end(result);
 }
