@@ -189,22 +189,25 @@ static enum oriel_status ordinary_range_append(struct oriel_user_memory *memory,
 
 /* Device memory of one allocation: what other ranks must know to map it. */
 static enum oriel_status device_range_append(struct oriel_user_memory *memory, uintptr_t start,
-                                             uintptr_t end,
-                                             const struct oriel_gpu_memory *allocation)
+                                             uintptr_t end)
 {
     struct oriel_gpu_shared shared;
     uint64_t offset;
-    if (end > allocation->end)
-        return oriel_fail(ORIEL_E_BASE,
-                          "the memory of %lu bytes at %#lx ends %lu bytes after the allocation of "
-                          "device memory that it begins in; it must be of one allocation",
-                          (unsigned long)(end - start), (unsigned long)start,
-                          (unsigned long)(end - allocation->end));
-    enum oriel_status status = oriel_gpu_share(allocation, &shared);
-    if (status == ORIEL_OK)
-        status = oriel_file_alloc(sizeof shared, ORIEL_CACHE_LINE, &offset);
+    enum oriel_status status = oriel_gpu_share((const void *)start, &shared);
     if (status != ORIEL_OK)
         return status;
+    if (end > shared.end)
+        status = oriel_fail(ORIEL_E_BASE,
+                            "the memory of %lu bytes at %#lx ends %lu bytes after the allocation "
+                            "of device memory that it begins in; it must be of one allocation",
+                            (unsigned long)(end - start), (unsigned long)start,
+                            (unsigned long)(end - shared.end));
+    else
+        status = oriel_file_alloc(sizeof shared, ORIEL_CACHE_LINE, &offset);
+    if (status != ORIEL_OK) {
+        oriel_gpu_unshare(&shared);
+        return status;
+    }
     memcpy(oriel_file_base() + offset, &shared, sizeof shared);
     memory->shared_offset = offset;
     return range_append(memory,
@@ -229,7 +232,7 @@ static enum oriel_status gpu_range_append(struct oriel_user_memory *memory, uint
     if (!*is_done)
         return ORIEL_OK;
     if (allocation.kind == ORIEL_GPU_DEVICE)
-        return device_range_append(memory, start, end, &allocation);
+        return device_range_append(memory, start, end);
     memory->only_owner_copies = allocation.kind == ORIEL_GPU_MANAGED;
     if (others)
         memory->reason = allocation.kind == ORIEL_GPU_MANAGED ? "it is managed by a GPU's driver"

@@ -55,10 +55,9 @@ enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned 
     return vendor_load()->copy(pieces, count);
 }
 
-enum oriel_status oriel_gpu_share(const struct oriel_gpu_memory *memory,
-                                  struct oriel_gpu_shared *out)
+enum oriel_status oriel_gpu_share(const void *address, struct oriel_gpu_shared *out)
 {
-    return vendor_load()->share(memory, out);
+    return vendor_load()->share(address, out);
 }
 
 void oriel_gpu_unshare(const struct oriel_gpu_shared *shared)

@@ -42,7 +42,8 @@ enum oriel_gpu_kind {
 /* An allocation. */
 struct oriel_gpu_memory {
     enum oriel_gpu_kind kind;
-    uint64_t start; /* of the allocation, if the driver knows it */
+    uint64_t
+        start; /* of the allocation, or of all that the program has reserved around a mapping */
     uint64_t end;
     uint64_t id; /* unique in this process for all time; 0: was freed */
     int device;  /* the driver's ordinal */

@@ -8,7 +8,7 @@
 /* What a process must know to map an allocation of another; plain bytes, in the owner's memory
  * file. */
 struct oriel_gpu_shared {
-    uint64_t start; /* of the allocation, in the owner's address space */
+    uint64_t start; /* of the memory, in the owner's address space */
     uint64_t end;
     uint64_t id;      /* unique in the owner for all time */
     int32_t pid;      /* of the owner */
@@ -26,9 +26,10 @@ struct oriel_gpu_mapping {
     bool is_legacy;
 };
 
-/* ORIEL_E_UNSUPPORTED with the reason if the allocation is of a sort that cannot be shared. */
-enum oriel_status oriel_gpu_share(const struct oriel_gpu_memory *memory,
-                                  struct oriel_gpu_shared *out);
+/* Shares the allocation at an address, or the one mapping there if the program has mapped several
+ * next to each other. ORIEL_E_UNSUPPORTED with the reason if it is of a sort that cannot be shared.
+ */
+enum oriel_status oriel_gpu_share(const void *address, struct oriel_gpu_shared *out);
 void oriel_gpu_unshare(const struct oriel_gpu_shared *shared);
 
 /* ORIEL_E_OTHER with the reason if this process cannot map it: no driver, no access from its device

@@ -12,7 +12,7 @@ struct oriel_gpu_vendor {
     struct oriel_gpu_memory (*find)(const void *address);
     enum oriel_status (*copy)(const struct oriel_gpu_piece *pieces, unsigned count);
     /* gpu/share.h */
-    enum oriel_status (*share)(const struct oriel_gpu_memory *memory, struct oriel_gpu_shared *out);
+    enum oriel_status (*share)(const void *address, struct oriel_gpu_shared *out);
     void (*unshare)(const struct oriel_gpu_shared *shared);
     enum oriel_status (*map)(const struct oriel_gpu_shared *shared, struct oriel_gpu_mapping *out);
     void (*unmap)(const struct oriel_gpu_mapping *mapping);

@@ -32,44 +32,57 @@ static enum oriel_status share_legacy(struct oriel_gpu_shared *out)
     return ORIEL_OK;
 }
 
-static enum oriel_status share_by_descriptor(struct oriel_gpu_shared *out)
+/* The mapping at an address: the allocation is all that the program has reserved around it. */
+static enum oriel_status mapping_find(const void *address, struct oriel_gpu_shared *out)
+{
+    size_t len_bytes;
+    const oriel_cu_result result = oriel_cu.mem_get_address_range(
+        &out->start, &len_bytes, (oriel_cu_pointer)(uintptr_t)address);
+    out->end = out->start + len_bytes;
+    return result == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuMemGetAddressRange", result);
+}
+
+static enum oriel_status share_by_descriptor(const void *address, struct oriel_gpu_shared *out)
 {
     oriel_cu_memory handle;
     oriel_cu_result result =
-        oriel_cu.mem_retain_allocation_handle(&handle, (void *)(uintptr_t)out->start);
+        oriel_cu.mem_retain_allocation_handle(&handle, (void *)(uintptr_t)address);
     if (result != ORIEL_CU_SUCCESS)
         return oriel_fail(ORIEL_E_UNSUPPORTED,
-                          "the device memory at %#lx is of a sort that other processes cannot map",
-                          (unsigned long)out->start);
+                          "the device memory at %p is of a sort that other processes cannot map",
+                          address);
     result = oriel_cu.mem_export_to_shareable_handle(&out->fd, handle,
                                                      ORIEL_CU_HANDLE_POSIX_FILE_DESCRIPTOR, 0);
     oriel_cu.mem_release(handle);
-    return result == ORIEL_CU_SUCCESS
-               ? ORIEL_OK
-               : oriel_fail(ORIEL_E_UNSUPPORTED,
-                            "the device memory at %#lx was created without a POSIX file "
-                            "descriptor as handle type, so other processes cannot map it",
-                            (unsigned long)out->start);
+    if (result != ORIEL_CU_SUCCESS)
+        return oriel_fail(ORIEL_E_UNSUPPORTED,
+                          "the device memory at %p was created without a POSIX file descriptor as "
+                          "handle type, so other processes cannot map it",
+                          address);
+    const enum oriel_status status = mapping_find(address, out);
+    if (status != ORIEL_OK)
+        close(out->fd);
+    return status;
 }
 
-enum oriel_status oriel_cu_share(const struct oriel_gpu_memory *memory,
-                                 struct oriel_gpu_shared *out)
+enum oriel_status oriel_cu_share(const void *address, struct oriel_gpu_shared *out)
 {
+    const struct oriel_gpu_memory memory = oriel_cu_find(address);
     struct oriel_cu_context *context;
     int is_legacy = 0;
-    *out = (struct oriel_gpu_shared){.start = memory->start,
-                                     .end = memory->end,
-                                     .id = memory->id,
+    *out = (struct oriel_gpu_shared){.start = memory.start,
+                                     .end = memory.end,
+                                     .id = memory.id,
                                      .pid = (int32_t)getpid(),
                                      .fd = -1};
     oriel_cu.pointer_get_attribute(&is_legacy, ORIEL_CU_POINTER_IS_LEGACY_CUDA_IPC_CAPABLE,
-                                   memory->start);
-    enum oriel_status status = device_uuid(memory->device, out->uuid);
+                                   (oriel_cu_pointer)(uintptr_t)address);
+    enum oriel_status status = device_uuid(memory.device, out->uuid);
     if (status == ORIEL_OK)
-        status = oriel_cu_enter_of(memory, &context);
+        status = oriel_cu_enter_of(&memory, &context);
     if (status != ORIEL_OK)
         return status;
-    status = is_legacy ? share_legacy(out) : share_by_descriptor(out);
+    status = is_legacy ? share_legacy(out) : share_by_descriptor(address, out);
     oriel_cu_leave();
     return status;
 }

@@ -65,12 +65,6 @@ static void copy_row(const struct copy *copy, char *target, const char *source)
 static oriel_cu_result execute_copy(struct standin_operation *operation)
 {
     const struct copy *copy = (const struct copy *)operation;
-    const struct standin_place *places[] = {&copy->target, &copy->source};
-    for (unsigned i = 0; i < 2; i++) {
-        if (places[i]->allocation && places[i]->allocation->kind == STANDIN_IMPORTED) {
-            standin_check_live("a copy in a stream", places[i]->allocation);
-        }
-    }
     for (size_t row = 0; row < copy->height; row++) {
         char *target = copy->target.memory + row * copy->target_pitch_bytes;
         if (copy->is_fill) {
@@ -176,9 +170,6 @@ static oriel_cu_result copy_sides(const char *what, struct side target, struct s
     copy->target_pitch_bytes = target.pitch_bytes;
     copy->source_pitch_bytes = source.pitch_bytes;
     if (from.is_pageable && is_device(&to)) {
-        if (!is_async) {
-            standin_drain_stream(stream);
-        }
         stage(copy);
         submit(copy, stream);
         return ORIEL_CU_SUCCESS;
@@ -364,15 +355,17 @@ oriel_cu_result standin_memset_d8_async(oriel_cu_pointer target, unsigned char v
     struct side side = device(target);
     struct standin_place place;
     result = standin_stream_find(stream, &stream);
-    if (result == ORIEL_CU_SUCCESS && len_bytes) {
-        result = find_side("cuMemsetD8Async", &side, len_bytes, 1, &place);
+    if (result != ORIEL_CU_SUCCESS || !len_bytes) {
+        return standin_end(result);
     }
-    if (result == ORIEL_CU_SUCCESS && len_bytes) {
-        struct copy *fill = make_copy(len_bytes, 1);
-        fill->is_fill = true;
-        fill->value = value;
-        fill->target = place;
-        submit(fill, stream);
+    result = find_side("cuMemsetD8Async", &side, len_bytes, 1, &place);
+    if (result != ORIEL_CU_SUCCESS) {
+        return standin_end(result);
     }
+    struct copy *fill = make_copy(len_bytes, 1);
+    fill->is_fill = true;
+    fill->value = value;
+    fill->target = place;
+    submit(fill, stream);
     return standin_end(result);
 }

@@ -146,6 +146,7 @@ static void read_settings(void)
     standin_settings.memory_bytes = (size_t)number("STANDIN_MEMORY", 1LL << 32);
     standin_settings.delay_us = (unsigned)number("STANDIN_DELAY_US", 0);
     standin_settings.seed = (uint64_t)number("STANDIN_SEED", 1) * 2 + 1;
+    standin_settings.thread_ms = (uint64_t)number("STANDIN_THREAD_MS", 10000);
     char *fail = getenv("STANDIN_FAIL");
     if (fail && (fail = strdup(fail))) {
         read_injections(fail);

@@ -36,21 +36,6 @@ static bool is_process(int64_t pid)
     return readlink(path, text, sizeof text) > 0 || errno == EACCES;
 }
 
-static size_t unit_of(const struct standin_allocation *allocation)
-{
-    size_t unit = (size_t)(allocation->memory - allocation->block->hidden) / STANDIN_UNIT_BYTES;
-    return allocation->block->size_bytes == STANDIN_BLOCK_BYTES ? unit : 0;
-}
-
-void standin_check_live(const char *what, const struct standin_allocation *allocation)
-{
-    const struct standin_tail *tail = allocation->block->tail;
-    if (tail->live[unit_of(allocation)] != allocation->remote_id) {
-        standin_misuse("%s: process %lld has freed the memory at %#llx", what,
-                       (long long)tail->exporter_pid, (unsigned long long)allocation->base);
-    }
-}
-
 int standin_importer(const struct standin_allocation *allocation)
 {
     struct standin_tail *tail = allocation->block->tail;

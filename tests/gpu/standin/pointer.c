@@ -35,9 +35,6 @@ oriel_cu_result standin_resolve(const char *what, uint64_t address, size_t len_b
                        len_bytes, (unsigned long long)address, allocation->size_bytes,
                        (unsigned long long)allocation->base);
     }
-    if (allocation->kind == STANDIN_IMPORTED) {
-        standin_check_live(what, allocation);
-    }
     if (allocation->kind == STANDIN_MAPPED &&
         !(allocation->access[standin_current->device] & ORIEL_CU_ACCESS_READ)) {
         return standin_fault(ORIEL_CU_ERROR_INVALID_VALUE,

@@ -4,9 +4,9 @@
 #include "standin.h"
 
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
-enum { STEPS_MOST = 1 << 26 }; /* of a thread, until the launch is too long */
+enum { STEPS_OF_A_CHECK = 1 << 16 }; /* between two looks at the clock */
 
 struct thread {
     struct ptx_launch *launch;
@@ -50,9 +50,6 @@ static struct standin_allocation *touch(struct ptx_launch *launch, uint64_t addr
     if (allocation) {
         if (launch->touched_count == PTX_TOUCHED_MOST) {
             standin_misuse("a kernel accesses more than %d allocations", PTX_TOUCHED_MOST);
-        }
-        if (allocation->kind == STANDIN_IMPORTED) {
-            standin_check_live("a kernel", allocation);
         }
         allocation->in_flight++;
         launch->touched[launch->touched_count++] = allocation;
@@ -251,18 +248,29 @@ static void run_instruction(struct thread *thread, const struct ptx_instruction 
     }
 }
 
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static void run_thread(struct thread *thread)
 {
     const struct ptx_kernel *kernel = thread->launch->kernel;
-    unsigned steps = 0;
+    uint64_t steps = 0, begin_ms = 0;
     while (thread->next < kernel->instruction_count && thread->result == ORIEL_CU_SUCCESS) {
         const struct ptx_instruction *instruction = &kernel->instructions[thread->next++];
         if (instruction->guard < 0 ||
             (thread->registers[instruction->guard] != 0) != instruction->guard_negated) {
             run_instruction(thread, instruction);
         }
-        if (++steps == STEPS_MOST) {
-            thread->result = fault(thread->launch, instruction, ORIEL_CU_ERROR_LAUNCH_TIMEOUT, 0);
+        if (++steps % STEPS_OF_A_CHECK == 0) {
+            begin_ms = begin_ms ? begin_ms : now_ms();
+            if (now_ms() - begin_ms > standin_settings.thread_ms) {
+                thread->result =
+                    fault(thread->launch, instruction, ORIEL_CU_ERROR_LAUNCH_TIMEOUT, 0);
+            }
         }
     }
 }

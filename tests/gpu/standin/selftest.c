@@ -125,6 +125,7 @@ int main(void)
         cmocka_unit_test(kernels_run_in_a_shuffled_order),
         cmocka_unit_test(instructions_have_their_results),
         cmocka_unit_test(what_ptxas_refuses_is_invalid),
+        cmocka_unit_test(kernels_and_the_cpu_share_pinned_memory),
         cmocka_unit_test(a_kernel_that_crashes_loses_its_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

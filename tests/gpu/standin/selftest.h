@@ -78,6 +78,7 @@ void mapped_memory_is_exported_by_descriptors(void **state);
 void kernels_run_in_a_shuffled_order(void **state);
 void instructions_have_their_results(void **state);
 void what_ptxas_refuses_is_invalid(void **state);
+void kernels_and_the_cpu_share_pinned_memory(void **state);
 void a_kernel_that_crashes_loses_its_context(void **state);
 
 #endif

@@ -269,6 +269,58 @@ static void peer_kernel(void)
     EXPECT_CODE(poke_at(pointer), ORIEL_CU_ERROR_ILLEGAL_ADDRESS);
 }
 
+/* Writes 1, and waits for a second word. */
+static const char spin[] = HEAD ".visible .entry spin(.param .u64 p) {\n"
+                                ".reg .b64 %rd1; .reg .b32 %r1; .reg .pred %p1;\n"
+                                "ld.param.u64 %rd1, [p];\n"
+                                "st.global.u32 [%rd1], 1;\n"
+                                "AGAIN: ld.volatile.global.u32 %r1, [%rd1+4];\n"
+                                "setp.eq.u32 %p1, %r1, 0;\n"
+                                "@%p1 bra AGAIN;\n"
+                                "}\n";
+
+static void unregister_under_a_kernel(void)
+{
+    start();
+    _Atomic unsigned *page = aligned_alloc(4096, 4096);
+    page[0] = page[1] = 0;
+    EXPECT_OK(cu.mem_host_register(page, 4096, 0));
+    void *parameters[] = {&page};
+    EXPECT_OK(cu.launch_kernel(kernel(spin, "spin"), 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    while (!page[0]) {
+        usleep(1000);
+    }
+    cu.mem_host_unregister(page);
+}
+
+static void wait_for_the_cpu(void)
+{
+    start();
+    _Atomic unsigned *words;
+    EXPECT_OK(cu.mem_host_alloc((void **)&words, 8, 0));
+    void *parameters[] = {&words};
+    EXPECT_OK(cu.launch_kernel(kernel(spin, "spin"), 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    words[1] = 1;
+    EXPECT_OK(cu.ctx_synchronize());
+}
+
+static void wait_too_long(void)
+{
+    start();
+    uint64_t pointer = device_memory(8);
+    void *parameters[] = {&pointer};
+    EXPECT_OK(cu.launch_kernel(kernel(spin, "spin"), 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+    EXPECT_CODE(cu.ctx_synchronize(), ORIEL_CU_ERROR_LAUNCH_TIMEOUT);
+}
+
+void kernels_and_the_cpu_share_pinned_memory(void **state)
+{
+    (void)state;
+    passes(wait_for_the_cpu);
+    passes_with(wait_too_long, "STANDIN_THREAD_MS=20");
+    is_misuse(unregister_under_a_kernel, "", "1 operations of streams still use");
+}
+
 void a_kernel_that_crashes_loses_its_context(void **state)
 {
     (void)state;

@@ -111,12 +111,6 @@ static void two_processes(void)
     in_two(exporter, importer);
 }
 
-void handles_open_memory_of_another_process(void **state)
-{
-    (void)state;
-    passes(two_processes);
-}
-
 static void wait_and_free(void)
 {
     start();
@@ -132,6 +126,45 @@ static void open_and_say(void)
     import(&handle);
     step_give();
     step_take();
+}
+
+static void open_two(void)
+{
+    struct oriel_cu_ipc_handle handle;
+    start();
+    uint64_t first = import(&handle), second = import(&handle);
+    EXPECT(second == first + 512);
+    EXPECT_OK(cu.memset_d8_async(first, 'a', 8, NULL));
+    EXPECT_OK(cu.memset_d8_async(second, 'b', 8, NULL));
+    EXPECT_OK(cu.ctx_synchronize());
+    EXPECT_OK(cu.ipc_close_mem_handle(first));
+    EXPECT_OK(cu.ipc_close_mem_handle(second));
+    step_give();
+}
+
+static void export_two(void)
+{
+    char bytes[2];
+    start();
+    uint64_t first = export(8), second = export(8);
+    step_take();
+    EXPECT_OK(cu.memcpy_sync(of(&bytes[0]), first, 1));
+    EXPECT_OK(cu.memcpy_sync(of(&bytes[1]), second, 1));
+    EXPECT(bytes[0] == 'a' && bytes[1] == 'b');
+    EXPECT_OK(cu.mem_free(first));
+    EXPECT_OK(cu.mem_free(second));
+}
+
+static void two_of_a_block(void)
+{
+    in_two(export_two, open_two);
+}
+
+void handles_open_memory_of_another_process(void **state)
+{
+    (void)state;
+    passes(two_processes);
+    passes(two_of_a_block);
 }
 
 static void free_while_open(void)

@@ -44,6 +44,7 @@ struct standin_settings {
     size_t memory_bytes; /* of each device */
     unsigned delay_us;   /* at most, before each operation of a stream */
     uint64_t seed;
+    uint64_t thread_ms; /* at most, of a kernel's thread */
 };
 extern struct standin_settings standin_settings;
 extern pthread_mutex_t standin_mutex;
@@ -193,8 +194,6 @@ struct standin_place {
 oriel_cu_result standin_resolve(const char *what, uint64_t address, size_t len_bytes,
                                 struct standin_place *place);
 
-/* ipc.c: ends the process if the exporter has freed the memory. */
-void standin_check_live(const char *what, const struct standin_allocation *allocation);
 /* ipc.c: the pid of a live process that has the allocation open, or 0. */
 int standin_importer(const struct standin_allocation *allocation);
 

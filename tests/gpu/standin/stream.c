@@ -20,6 +20,7 @@ struct oriel_cu_stream {
     bool is_legacy, is_destroyed;
     struct standin_operation *first, **end; /* queued; the first may be executing */
     uint64_t queued, complete;              /* operations so far */
+    pthread_cond_t work;                    /* something is queued, or the stream was destroyed */
     uint64_t random;
 };
 
@@ -32,7 +33,7 @@ struct oriel_cu_event {
 
 static struct oriel_cu_stream *streams;
 static struct oriel_cu_event *events;
-static pthread_cond_t progress = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t progress = PTHREAD_COND_INITIALIZER; /* an operation is complete */
 static _Thread_local struct oriel_cu_stream *per_thread;
 
 static bool is_over(const struct standin_wait *wait)
@@ -87,7 +88,7 @@ static void *run_stream(void *argument)
         if (stream->first) {
             execute_first(stream);
         } else {
-            pthread_cond_wait(&progress, &standin_mutex);
+            pthread_cond_wait(&stream->work, &standin_mutex);
         }
     }
     pthread_mutex_unlock(&standin_mutex);
@@ -106,6 +107,7 @@ static struct oriel_cu_stream *make_stream(bool is_blocking)
     stream->is_blocking = is_blocking;
     stream->end = &stream->first;
     stream->random = standin_settings.seed;
+    pthread_cond_init(&stream->work, NULL);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_create(&thread, NULL, run_stream, stream) != 0) {
@@ -182,7 +184,7 @@ void standin_enqueue(struct oriel_cu_stream *stream, struct standin_operation *o
     operation->next = NULL;
     *stream->end = operation;
     stream->end = &operation->next;
-    pthread_cond_broadcast(&progress);
+    pthread_cond_signal(&stream->work);
 }
 
 /* Queues an operation that only waits, for at most one event. */
@@ -241,7 +243,7 @@ oriel_cu_result standin_stream_destroy(struct oriel_cu_stream *stream)
     result = standin_stream_find(stream, &stream);
     if (result == ORIEL_CU_SUCCESS) {
         stream->is_destroyed = true;
-        pthread_cond_broadcast(&progress);
+        pthread_cond_signal(&stream->work);
     }
     return standin_end(result);
 }
