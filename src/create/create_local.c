@@ -118,6 +118,17 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
     return ORIEL_OK;
 }
 
+/* MPI_Win_allocate of device memory: then as memory of the program. */
+static enum oriel_status device_memory_prepare(struct create_state *state, uint64_t size_bytes)
+{
+    struct oriel_window *window = state->window;
+    const enum oriel_status status = oriel_gpu_alloc(size_bytes, &window->device_memory);
+    if (status != ORIEL_OK)
+        return status;
+    state->own.target.address = (uint64_t)(uintptr_t)window->device_memory;
+    return user_memory_prepare(state);
+}
+
 /* Prepares this rank's memory, for flavours where each rank has its own. */
 static enum oriel_status window_memory_prepare(struct create_state *state)
 {
@@ -145,6 +156,9 @@ static enum oriel_status window_memory_prepare(struct create_state *state)
             return ORIEL_OK;
         return user_memory_prepare(state);
     }
+    if (creation->flavour == ORIEL_FLAVOUR_ALLOCATE && size_bytes > 0 &&
+        oriel_hints_want_device(&state->window->host->hints))
+        return device_memory_prepare(state, size_bytes);
     if (creation->flavour == ORIEL_FLAVOUR_SHARED && !state->own.noncontig)
         return ORIEL_OK; /* rank 0 allocates for all ranks once it knows the sizes */
     enum oriel_status status =

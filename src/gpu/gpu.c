@@ -50,9 +50,45 @@ struct oriel_gpu_memory oriel_gpu_find(const void *address)
                           : vendor->find(address);
 }
 
-enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count)
+enum oriel_status oriel_gpu_alloc(uint64_t size_bytes, void **out)
 {
-    return vendor_load()->copy(pieces, count);
+    const struct oriel_gpu_vendor *vendor = vendor_load();
+    return vendor != NULL ? vendor->alloc(size_bytes, out)
+                          : oriel_fail(ORIEL_E_UNSUPPORTED,
+                                       "device memory is wanted, and the program has loaded no "
+                                       "driver of a GPU");
+}
+
+enum oriel_status oriel_gpu_free(void *memory)
+{
+    return vendor_load()->free(memory);
+}
+
+enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count,
+                                 struct oriel_gpu_copies *begun)
+{
+    return vendor_load()->copy(pieces, count, begun);
+}
+
+enum oriel_status oriel_gpu_copies_end(struct oriel_gpu_copies *begun)
+{
+    struct oriel_first_failure first = {.status = ORIEL_OK};
+    pthread_mutex_lock(&begun->mutex);
+    const uint32_t count = oriel_load_relaxed(&begun->count);
+    for (uint32_t i = 0; i < count; i++)
+        oriel_first_failure_record(&first, vendor_load()->stream_wait(&begun->streams[i]));
+    oriel_store_release(&begun->count, 0);
+    pthread_mutex_unlock(&begun->mutex);
+    return oriel_first_failure_raise(&first);
+}
+
+enum oriel_status oriel_gpu_stream_wait(struct oriel_gpu_copies *begun)
+{
+    const struct oriel_gpu_stream stream = {
+        NULL, (void *)(uintptr_t)atomic_load_explicit(&begun->stream, memory_order_relaxed)};
+    return atomic_load_explicit(&begun->has_stream, memory_order_acquire)
+               ? vendor_load()->stream_wait(&stream)
+               : ORIEL_OK;
 }
 
 enum oriel_status oriel_gpu_share(const void *address, struct oriel_gpu_shared *out)

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "reduce/kind.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -58,6 +59,11 @@ static inline bool oriel_gpu_is_device(const void *address)
     return oriel_gpu_is_loaded() && oriel_gpu_find(address).kind == ORIEL_GPU_DEVICE;
 }
 
+/* Device memory of the calling thread's current context. ORIEL_E_UNSUPPORTED if the program has no
+ * driver, or the thread no context. */
+enum oriel_status oriel_gpu_alloc(uint64_t size_bytes, void **out);
+enum oriel_status oriel_gpu_free(void *memory);
+
 /* A part of a copy. */
 struct oriel_gpu_piece {
     void *to;
@@ -65,9 +71,32 @@ struct oriel_gpu_piece {
     uint64_t len_bytes;
 };
 
+/* Copies that were begun and may not have ended, on the streams where they are. */
+enum { ORIEL_GPU_STREAMS = 8 };
+struct oriel_gpu_copies {
+    pthread_mutex_t mutex; /* protects the list; held until all copies have ended */
+    struct oriel_gpu_stream {
+        void *context;
+        void *stream;
+    } streams[ORIEL_GPU_STREAMS];
+    _Atomic uint32_t count;
+    /* the program's stream, in whose order the copies are; if it has none, Oriel's own are used,
+     * which wait for no stream of the program */
+    _Atomic uint64_t stream;
+    _Atomic bool has_stream;
+};
+
 /* Copies between any two kinds of memory; all pieces have the same two allocations, at least one of
- * which is device memory. Returns when all bytes have arrived. ORIEL_E_BUFFER if an allocation was
- * freed or does not hold the bytes; ORIEL_E_OTHER if the device has failed. */
-enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count);
+ * which is device memory. Without begun, returns when all bytes have arrived; else the copies may
+ * be left to the end of begun. ORIEL_E_BUFFER if an allocation was freed or does not hold the
+ * bytes; ORIEL_E_OTHER if the device has failed. */
+enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count,
+                                 struct oriel_gpu_copies *begun);
+
+/* Waits until all copies that were begun have ended, those of other threads as well. */
+enum oriel_status oriel_gpu_copies_end(struct oriel_gpu_copies *begun);
+
+/* Waits for all that the program has enqueued on its stream so far, if it has named one. */
+enum oriel_status oriel_gpu_stream_wait(struct oriel_gpu_copies *begun);
 
 #endif

@@ -10,7 +10,11 @@ struct oriel_gpu_mapping;
 struct oriel_gpu_vendor {
     const char *name;
     struct oriel_gpu_memory (*find)(const void *address);
-    enum oriel_status (*copy)(const struct oriel_gpu_piece *pieces, unsigned count);
+    enum oriel_status (*alloc)(uint64_t size_bytes, void **out);
+    enum oriel_status (*free)(void *memory);
+    enum oriel_status (*copy)(const struct oriel_gpu_piece *pieces, unsigned count,
+                              struct oriel_gpu_copies *begun);
+    enum oriel_status (*stream_wait)(const struct oriel_gpu_stream *stream);
     /* gpu/share.h */
     enum oriel_status (*share)(const void *address, struct oriel_gpu_shared *out);
     void (*unshare)(const struct oriel_gpu_shared *shared);

@@ -328,9 +328,13 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     const uint64_t count = elements.count;
     if (count == 0)
         return ORIEL_OK;
-    if (oriel_device_buffers_occur(window) &&
-        (operand_is_device(origin) || operand_is_device(result)))
-        return accumulate_mirrored(window, target, elements, op, origin, result);
+    if (oriel_device_buffers_occur(window)) {
+        status = oriel_device_wait(window);
+        if (status != ORIEL_OK)
+            return status;
+        if (operand_is_device(origin) || operand_is_device(result))
+            return accumulate_mirrored(window, target, elements, op, origin, result);
+    }
     if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_accumulate(window, target, elements, op, origin, result);
     if (dense && origin != NULL && result == NULL &&

@@ -121,8 +121,13 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
     if (contains_elements && !is_aligned)
         return oriel_fail(ORIEL_E_ARG, "the place at rank %d is not aligned to 16 bytes",
                           (int)target->rank);
-    if (oriel_device_buffers_occur(window) && any_is_device(&target->side, origin, compare, result))
-        return swap_mirrored(window, target, origin, compare, result);
+    if (oriel_device_buffers_occur(window)) {
+        const enum oriel_status status = oriel_device_wait(window);
+        if (status != ORIEL_OK)
+            return status;
+        if (any_is_device(&target->side, origin, compare, result))
+            return swap_mirrored(window, target, origin, compare, result);
+    }
     if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_compare_and_swap(window, target, origin, compare, result);
     oriel_deferred_do(window, target->rank);

@@ -173,7 +173,8 @@ static bool get_whole(const struct oriel_transport *transport, const struct orie
                                        remote->agent,
                                        remote->pid,
                                        remote->writers,
-                                       remote->polled};
+                                       remote->polled,
+                                       NULL};
     char *whole = malloc((size_t)span_bytes);
     const bool came = whole != NULL &&
                       transport->read(&first, whole, (uint64_t)span_bytes) == ORIEL_OK &&

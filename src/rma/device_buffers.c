@@ -2,6 +2,12 @@
  * between it and the buffer. Everything else works on a mirror: targets that only the kernel, an
  * agent or the network reaches, and operations that compute.
  *
+ * Copies need not end before their operation returns: they are left on their stream until a call
+ * completes the operation (oriel_deferred_complete). Not so where another node's origin waits for
+ * the reply, or where flushes have their fast path, because the window takes no device buffers.
+ * Mirrors are complete when their operation returns, and all that computes reads and writes
+ * complete data.
+ *
  * Between nodes an operation is not complete when its call returns. A mirror must outlive its
  * operation, so that is flushed first. */
 #include "rma/device_buffers.h"
@@ -73,6 +79,47 @@ enum oriel_status oriel_mirrors_settle(struct oriel_window *window, int32_t targ
     return status == ORIEL_OK ? flushed : status;
 }
 
+/* --- copies that were begun --- */
+
+static struct oriel_gpu_copies *copies_make(struct oriel_window *window)
+{
+    struct oriel_gpu_copies *none = NULL;
+    struct oriel_gpu_copies *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    pthread_mutex_init(&made->mutex, NULL);
+    if (atomic_compare_exchange_strong_explicit(&window->begun, &none, made, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return made;
+    free(made);
+    return none;
+}
+
+struct oriel_gpu_copies *oriel_device_copies(struct oriel_window *window)
+{
+    struct oriel_gpu_copies *begun = atomic_load_explicit(&window->begun, memory_order_acquire);
+    if (window->only_host_buffers || oriel_path_serves_internode)
+        return NULL;
+    return begun != NULL ? begun : copies_make(window);
+}
+
+enum oriel_status oriel_device_name_stream(struct oriel_window *window, uint64_t stream)
+{
+    struct oriel_gpu_copies *begun = oriel_device_copies(window);
+    if (window->only_host_buffers)
+        return ORIEL_OK;
+    if (begun == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the stream of a window");
+    atomic_store_explicit(&begun->stream, stream, memory_order_relaxed);
+    atomic_store_explicit(&begun->has_stream, true, memory_order_release);
+    return ORIEL_OK;
+}
+
+void oriel_device_copies_free(struct oriel_window *window)
+{
+    free(atomic_load_explicit(&window->begun, memory_order_relaxed));
+}
+
 /* --- put and get --- */
 
 static enum oriel_status transfer_mirrored(struct oriel_window *window,
@@ -80,7 +127,9 @@ static enum oriel_status transfer_mirrored(struct oriel_window *window,
                                            const struct oriel_side *origin, bool to_target)
 {
     struct oriel_mirror mirror;
-    enum oriel_status status = oriel_mirror_open(&mirror, here, origin, to_target);
+    enum oriel_status status = oriel_device_wait(window);
+    if (status == ORIEL_OK)
+        status = oriel_mirror_open(&mirror, here, origin, to_target);
     if (status != ORIEL_OK)
         return status;
     status = to_target ? oriel_put(window, target, mirror.here, origin)
@@ -115,11 +164,12 @@ enum oriel_status oriel_device_transfer(struct oriel_window *window,
     items_trim(to_target ? &at_target : &at_origin, len_bytes);
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
                         &high_bytes);
-    const struct oriel_path path =
+    struct oriel_path path =
         oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     if (path.transport != &oriel_transport_shared && path.transport != &oriel_transport_gpu)
         return transfer_mirrored(window, target, here, origin, to_target);
     oriel_deferred_do(window, target->rank);
+    path.remote.begun = oriel_device_copies(window);
     const enum oriel_status status = oriel_copy_remote(&oriel_transport_gpu, &path.remote,
                                                        &at_target, here, &at_origin, to_target);
     return oriel_path_status(status, window, target->rank);

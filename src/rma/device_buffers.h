@@ -14,6 +14,21 @@ static inline bool oriel_device_buffers_occur(const struct oriel_window *window)
     return oriel_gpu_is_loaded() && !window->only_host_buffers;
 }
 
+/* The copies of this window that need not end before their operation returns; NULL: they must. */
+struct oriel_gpu_copies *oriel_device_copies(struct oriel_window *window);
+
+/* Names the program's stream, in whose order the operations of this process on the window are. */
+enum oriel_status oriel_device_name_stream(struct oriel_window *window, uint64_t stream);
+
+/* Before an operation that is not enqueued on the program's stream: waits for that. */
+static inline enum oriel_status oriel_device_wait(struct oriel_window *window)
+{
+    struct oriel_gpu_copies *begun = atomic_load_explicit(&window->begun, memory_order_acquire);
+    return oriel_likely(begun == NULL) ? ORIEL_OK : oriel_gpu_stream_wait(begun);
+}
+
+void oriel_device_copies_free(struct oriel_window *window);
+
 /* Whether the first byte of the items at here is device memory. */
 static inline bool oriel_buffer_is_device(const void *here, const struct oriel_side *side)
 {

@@ -294,10 +294,15 @@ static bool has_device_buffers(const struct oriel_element_list *list)
 enum oriel_status oriel_fetch_and_op_list(struct oriel_window *window,
                                           const struct oriel_element_list *list)
 {
-    if (oriel_device_buffers_occur(window) && has_device_buffers(list))
-        return update_mirrored(window, list);
     const bool has_singles = kind_of(list)->native[list->op] != NULL;
     enum oriel_status status = ORIEL_OK;
+    if (oriel_device_buffers_occur(window)) {
+        status = oriel_device_wait(window);
+        if (status != ORIEL_OK)
+            return status;
+        if (has_device_buffers(list))
+            return update_mirrored(window, list);
+    }
     if (kind_of(list)->padded)
         return update_pairs(window, list);
     if (oriel_is_internode(window, list->rank))

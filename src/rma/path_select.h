@@ -126,7 +126,8 @@ static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote
                                  remote->agent,
                                  remote->pid,
                                  remote->writers,
-                                 remote->polled};
+                                 remote->polled,
+                                 NULL};
 }
 
 #endif

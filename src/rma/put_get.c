@@ -46,6 +46,8 @@ static enum oriel_status transfer_by_path(struct oriel_window *window,
     struct oriel_path path =
         oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     items_trim(to_target ? &at_target : &at_origin, len_bytes);
+    if (oriel_unlikely(path.transport == &oriel_transport_gpu))
+        path.remote.begun = oriel_device_copies(window);
     if (!is_plain)
         status = oriel_copy_remote(path.transport, &path.remote, &at_target, here, &at_origin,
                                    to_target);

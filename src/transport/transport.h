@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct oriel_agent;
+struct oriel_gpu_copies;
 struct oriel_polled;
 struct oriel_remote_writers;
 
@@ -28,6 +29,8 @@ struct oriel_remote {
     /* request area that the owner's threads serve while they wait; NULL if there is none. CMA and
      * agent only */
     struct oriel_polled *polled;
+    /* NULL, or the copies may be left to the end of these; GPU transport only */
+    struct oriel_gpu_copies *begun;
 };
 
 /* The address offset_bytes after base. Computed with integers, because base alone may be outside

@@ -6,6 +6,7 @@
 #include "memory/file.h"
 #include "oriel/ext.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,14 @@ static bool is_numa_node(const char *value)
            strcmp(value, "interleave") == 0;
 }
 
+/* A handle as printed by %p or as a decimal number. */
+static bool is_stream(const char *value)
+{
+    char *end;
+    strtoull(value, &end, 0);
+    return isdigit((unsigned char)value[0]) && *end == '\0';
+}
+
 /* Powers of two. Values below the default may be ignored (MPI-4.1, 10.2). */
 static bool is_alignment(const char *value)
 {
@@ -144,6 +153,8 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info)
     strcpy(updated.notifications, hints->notifications);
     strcpy(updated.minimum_alignment, hints->minimum_alignment);
     strcpy(updated.numa_node, hints->numa_node);
+    strcpy(updated.memory_kinds, hints->memory_kinds);
+    strcpy(updated.wanted_kinds, hints->wanted_kinds);
     *hints = updated;
     return ORIEL_OK;
 }
@@ -217,11 +228,16 @@ struct oriel_pages_placement oriel_hints_placement(const struct oriel_hints *hin
         ORIEL_PAGES_ON_NODE, strcmp(value, "local") == 0 ? oriel_pages_node() : atoi(value)};
 }
 
-bool oriel_hints_allow_device(const struct oriel_hints *hints)
+bool oriel_hints_stream(const struct oriel_hints *hints, uint64_t *out)
 {
-    const char *cuda = strstr(hints->memory_kinds, "cuda");
-    if (hints->memory_kinds[0] == '\0')
-        return true;
+    *out = strtoull(hints->cuda_stream, NULL, 0);
+    return hints->cuda_stream[0] != '\0';
+}
+
+/* Whether a list of kinds has device memory. */
+static bool has_device(const char *kinds)
+{
+    const char *cuda = strstr(kinds, "cuda");
     for (; cuda != NULL; cuda = strstr(cuda + 1, "cuda")) {
         const size_t len = strcspn(cuda, ",");
         const char *device = strstr(cuda, "device");
@@ -229,6 +245,16 @@ bool oriel_hints_allow_device(const struct oriel_hints *hints)
             return true;
     }
     return false;
+}
+
+bool oriel_hints_allow_device(const struct oriel_hints *hints)
+{
+    return hints->memory_kinds[0] == '\0' || has_device(hints->memory_kinds);
+}
+
+bool oriel_hints_want_device(const struct oriel_hints *hints)
+{
+    return has_device(hints->wanted_kinds);
 }
 
 void oriel_hints_clear_placement(struct oriel_hints *hints)

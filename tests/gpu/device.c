@@ -160,3 +160,33 @@ void device_fill(void *device, int byte, size_t len_bytes)
     device_write(device, bytes, len_bytes);
     free(bytes);
 }
+
+void *device_stream_make(void)
+{
+    struct oriel_cu_stream *stream;
+    device_open();
+    NEED(stream_create, (&stream, ORIEL_CU_STREAM_NON_BLOCKING));
+    return stream;
+}
+
+void device_stream_free(void *stream)
+{
+    NEED(stream_destroy, (stream));
+}
+
+void device_stream_fill(void *stream, void *device, int byte, size_t len_bytes)
+{
+    NEED(memset_d8_async,
+         ((oriel_cu_pointer)(uintptr_t)device, (unsigned char)byte, len_bytes, stream));
+}
+
+void device_stream_copy(void *stream, void *to, const void *from, size_t len_bytes)
+{
+    NEED(memcpy_async,
+         ((oriel_cu_pointer)(uintptr_t)to, (oriel_cu_pointer)(uintptr_t)from, len_bytes, stream));
+}
+
+void device_stream_wait(void *stream)
+{
+    NEED(stream_synchronize, (stream));
+}

@@ -24,4 +24,11 @@ void device_write(void *device, const void *host, size_t len_bytes);
 void device_read(void *host, const void *device, size_t len_bytes);
 void device_fill(void *device, int byte, size_t len_bytes);
 
+/* A stream of the program's own. What is enqueued there takes its time. */
+void *device_stream_make(void);
+void device_stream_free(void *stream);
+void device_stream_fill(void *stream, void *device, int byte, size_t len_bytes);
+void device_stream_copy(void *stream, void *to, const void *from, size_t len_bytes);
+void device_stream_wait(void *stream);
+
 #endif

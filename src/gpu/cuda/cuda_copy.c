@@ -1,6 +1,7 @@
 /* Copies on Oriel's own stream. It does not wait for the program's streams: a program makes its
- * kernels' results complete before it gives the buffer to MPI. Pieces of one length at equal
- * distances on both sides are one copy of rows. */
+ * kernels' results complete before it gives the buffer to MPI. If the program has named its stream,
+ * the copies are in the order of that stream instead. Pieces of one length at equal distances on
+ * both sides are one copy of rows. */
 #include "gpu/cuda/driver.h"
 
 #include <string.h>
@@ -80,13 +81,33 @@ static const char *enqueue(const struct oriel_gpu_piece *pieces, unsigned count,
     return NULL;
 }
 
-/* All that is enqueued ends before this returns, also after a failure: the buffers are the
- * program's. */
-static enum oriel_status copy_on(struct oriel_cu_stream *stream,
-                                 const struct oriel_gpu_piece *pieces, unsigned count)
+/* Leaves the copies on the stream to the end of begun; false if there is no room for it. */
+static bool leave(struct oriel_gpu_copies *begun, struct oriel_cu_context *context,
+                  struct oriel_cu_stream *stream)
+{
+    pthread_mutex_lock(&begun->mutex);
+    uint32_t at = 0;
+    const uint32_t count = oriel_load_relaxed(&begun->count);
+    while (at < count && begun->streams[at].stream != stream)
+        at++;
+    if (at == count && count < ORIEL_GPU_STREAMS) {
+        begun->streams[at] = (struct oriel_gpu_stream){context, stream};
+        oriel_store_release(&begun->count, count + 1);
+    }
+    pthread_mutex_unlock(&begun->mutex);
+    return at < ORIEL_GPU_STREAMS;
+}
+
+/* All that is enqueued ends before this returns, also after a failure, since the buffers are the
+ * program's; or it is left to the end of begun. */
+static enum oriel_status copy_on(struct oriel_cu_context *context, struct oriel_cu_stream *stream,
+                                 const struct oriel_gpu_piece *pieces, unsigned count,
+                                 struct oriel_gpu_copies *begun)
 {
     oriel_cu_result result;
     const char *failed = enqueue(pieces, count, stream, &result);
+    if (failed == NULL && begun != NULL && leave(begun, context, stream))
+        return ORIEL_OK;
     if (failed != NULL && result == ORIEL_CU_ERROR_INVALID_HANDLE)
         oriel_cu_stream_forget(stream);
     const oriel_cu_result ended = oriel_cu.stream_synchronize(stream);
@@ -108,19 +129,51 @@ static enum oriel_status device_side(const struct oriel_gpu_piece *piece,
                : oriel_fail(ORIEL_E_BUFFER, "the device memory at %p was freed", address);
 }
 
-enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned count)
+/* The program's stream and its context; false if it has named none. A stream of no context of its
+ * own is one of the current context. */
+static bool program_stream(const struct oriel_gpu_copies *begun, struct oriel_cu_context **context,
+                           struct oriel_cu_stream **stream)
+{
+    if (begun == NULL || !atomic_load_explicit(&begun->has_stream, memory_order_acquire))
+        return false;
+    *stream = (struct oriel_cu_stream *)(uintptr_t)atomic_load_explicit(&begun->stream,
+                                                                        memory_order_relaxed);
+    return oriel_cu.stream_get_ctx(*stream, context) == ORIEL_CU_SUCCESS;
+}
+
+enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned count,
+                                struct oriel_gpu_copies *begun)
 {
     struct oriel_gpu_memory memory;
     struct oriel_cu_context *context;
     struct oriel_cu_stream *stream;
     enum oriel_status status = device_side(&pieces[0], &memory);
-    if (status == ORIEL_OK)
-        status = oriel_cu_enter_of(&memory, &context);
     if (status != ORIEL_OK)
         return status;
-    status = oriel_cu_stream(context, &stream);
+    const bool is_programs = program_stream(begun, &context, &stream);
+    status = is_programs ? oriel_cu_enter(context) : oriel_cu_enter_of(&memory, &context);
+    if (status != ORIEL_OK)
+        return status;
+    if (!is_programs)
+        status = oriel_cu_stream(context, &stream);
     if (status == ORIEL_OK)
-        status = copy_on(stream, pieces, count);
+        status = copy_on(context, stream, pieces, count, begun);
     oriel_cu_leave();
     return status;
+}
+
+enum oriel_status oriel_cu_stream_wait(const struct oriel_gpu_stream *stream)
+{
+    struct oriel_cu_context *context = stream->context;
+    oriel_cu_result result = ORIEL_CU_SUCCESS;
+    if (context == NULL)
+        result = oriel_cu.stream_get_ctx(stream->stream, &context);
+    if (result != ORIEL_CU_SUCCESS)
+        return oriel_cu_failed("cuStreamGetCtx", result);
+    const enum oriel_status status = oriel_cu_enter(context);
+    if (status != ORIEL_OK)
+        return status;
+    result = oriel_cu.stream_synchronize(stream->stream);
+    oriel_cu_leave();
+    return result == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuStreamSynchronize", result);
 }

@@ -38,9 +38,18 @@ static const char *functions_find(void *library)
 
 const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
 {
-    static const struct oriel_gpu_vendor vendor = {"CUDA",         oriel_cu_find,    oriel_cu_copy,
-                                                   oriel_cu_share, oriel_cu_unshare, oriel_cu_map,
-                                                   oriel_cu_unmap};
+    static const struct oriel_gpu_vendor vendor = {
+        .name = "CUDA",
+        .find = oriel_cu_find,
+        .alloc = oriel_cu_alloc,
+        .free = oriel_cu_free,
+        .copy = oriel_cu_copy,
+        .stream_wait = oriel_cu_stream_wait,
+        .share = oriel_cu_share,
+        .unshare = oriel_cu_unshare,
+        .map = oriel_cu_map,
+        .unmap = oriel_cu_unmap,
+    };
     static bool is_refused;
     int version = 0;
     void *library = is_refused ? NULL : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);

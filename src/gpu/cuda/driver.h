@@ -37,7 +37,11 @@ void oriel_cu_stream_forget(const struct oriel_cu_stream *stream);
 /* --- the functions of the table --- */
 
 struct oriel_gpu_memory oriel_cu_find(const void *address);
-enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned count);
+enum oriel_status oriel_cu_alloc(uint64_t size_bytes, void **out);
+enum oriel_status oriel_cu_free(void *memory);
+enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned count,
+                                struct oriel_gpu_copies *begun);
+enum oriel_status oriel_cu_stream_wait(const struct oriel_gpu_stream *stream);
 enum oriel_status oriel_cu_share(const void *address, struct oriel_gpu_shared *out);
 void oriel_cu_unshare(const struct oriel_gpu_shared *shared);
 enum oriel_status oriel_cu_map(const struct oriel_gpu_shared *shared,

@@ -107,6 +107,31 @@ static struct oriel_gpu_memory find_locked(uint64_t address)
     return found;
 }
 
+enum oriel_status oriel_cu_alloc(uint64_t size_bytes, void **out)
+{
+    struct oriel_cu_context *context = NULL;
+    oriel_cu_pointer memory;
+    if (oriel_cu.ctx_get_current(&context) != ORIEL_CU_SUCCESS || context == NULL)
+        return oriel_fail(ORIEL_E_UNSUPPORTED,
+                          "device memory is wanted, and this thread has no current context of a "
+                          "GPU");
+    const oriel_cu_result result = oriel_cu.mem_alloc(&memory, size_bytes);
+    *out = (void *)(uintptr_t)memory;
+    return result == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuMemAlloc", result);
+}
+
+enum oriel_status oriel_cu_free(void *memory)
+{
+    const struct oriel_gpu_memory found = oriel_cu_find(memory);
+    struct oriel_cu_context *context;
+    enum oriel_status status = oriel_cu_enter_of(&found, &context);
+    if (status != ORIEL_OK)
+        return status;
+    const oriel_cu_result result = oriel_cu.mem_free((oriel_cu_pointer)(uintptr_t)memory);
+    oriel_cu_leave();
+    return result == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuMemFree", result);
+}
+
 struct oriel_gpu_memory oriel_cu_find(const void *address)
 {
     pthread_mutex_lock(&mutex);

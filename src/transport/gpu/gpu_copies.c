@@ -9,13 +9,13 @@ static enum oriel_status write_gpu(const struct oriel_remote *to, const void *fr
                                    uint64_t len_bytes)
 {
     const struct oriel_gpu_piece piece = {to->direct, from, len_bytes};
-    return oriel_gpu_copy(&piece, 1);
+    return oriel_gpu_copy(&piece, 1, to->begun);
 }
 
 static enum oriel_status read_gpu(const struct oriel_remote *from, void *to, uint64_t len_bytes)
 {
     const struct oriel_gpu_piece piece = {to, from->direct, len_bytes};
-    return oriel_gpu_copy(&piece, 1);
+    return oriel_gpu_copy(&piece, 1, from->begun);
 }
 
 static enum oriel_status copy_pieces(const struct oriel_remote *remote,
@@ -32,7 +32,7 @@ static enum oriel_status copy_pieces(const struct oriel_remote *remote,
             copies[i] = (struct oriel_gpu_piece){to_remote ? there : piece->here,
                                                  to_remote ? piece->here : there, piece->len_bytes};
         }
-        status = oriel_gpu_copy(copies, now);
+        status = oriel_gpu_copy(copies, now, remote->begun);
         done += now;
     }
     return status;

@@ -271,6 +271,26 @@ oriel_cu_result standin_stream_query(struct oriel_cu_stream *stream)
     return standin_end(result);
 }
 
+oriel_cu_result standin_stream_get_ctx(struct oriel_cu_stream *stream,
+                                       struct oriel_cu_context **context)
+{
+    oriel_cu_result result = standin_begin(CALL_stream_get_ctx, NEEDS_INIT);
+    if (result != ORIEL_CU_SUCCESS) {
+        return result;
+    }
+    bool is_default = !stream || stream == ORIEL_CU_STREAM_LEGACY ||
+                      stream == ORIEL_CU_STREAM_PER_THREAD;
+    const struct oriel_cu_stream *known = streams;
+    while (known && known != stream) {
+        known = known->next;
+    }
+    if (!is_default && (!known || known->is_destroyed)) {
+        standin_misuse("%p is no stream%s", (void *)stream, known ? " any more" : "");
+    }
+    *context = is_default ? standin_current : known->context;
+    return standin_end(*context ? ORIEL_CU_SUCCESS : ORIEL_CU_ERROR_INVALID_CONTEXT);
+}
+
 /* Ends the process if it is no event, or not any more. */
 static void check_event(const struct oriel_cu_event *event)
 {
