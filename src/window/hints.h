@@ -64,7 +64,7 @@ bool oriel_hints_stream(const struct oriel_hints *hints, uint64_t *out);
 /* mpi_assert_memory_alloc_kinds: whether buffers may be device memory. True without the hint. */
 bool oriel_hints_allow_device(const struct oriel_hints *hints);
 
-/* mpi_memory_alloc_kinds: whether memory that Oriel allocates is to be device memory. */
+/* mpi_memory_alloc_kinds: whether Oriel allocates device memory. */
 bool oriel_hints_want_device(const struct oriel_hints *hints);
 
 /* It is not in effect. */

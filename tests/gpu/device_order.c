@@ -163,7 +163,7 @@ static MPI_Info stream_info(const void *stream)
     return info;
 }
 
-/* The buffer gets its contents on the program's stream, which nobody waits for. */
+/* The buffer gets its contents on the program's stream, without a wait for it. */
 static void stream_named(enum window_kind kind)
 {
     void *stream = device_stream_make();
