@@ -5,12 +5,15 @@
 #include "gpu/gpu.h"
 
 struct oriel_gpu_shared;
+struct oriel_gpu_update;
 struct oriel_gpu_mapping;
 
 struct oriel_gpu_vendor {
     const char *name;
     struct oriel_gpu_memory (*find)(const void *address);
     enum oriel_status (*copy)(const struct oriel_gpu_piece *pieces, unsigned count);
+    /* gpu/update.h; the operators that move elements only if there is a result */
+    bool (*update)(const struct oriel_gpu_update *update, enum oriel_status *status);
     /* gpu/share.h */
     enum oriel_status (*share)(const void *address, struct oriel_gpu_shared *out);
     void (*unshare)(const struct oriel_gpu_shared *shared);

@@ -1,11 +1,15 @@
 /* Copies on Oriel's own stream. It does not wait for the program's streams: a program makes its
  * kernels' results complete before it gives the buffer to MPI. Pieces of one length at equal
- * distances on both sides are one copy of rows. */
-#include "gpu/cuda/driver.h"
+ * distances on both sides are one copy of rows. Many others are copied by one kernel. */
+#include "gpu/cuda/kernels.h"
 
-#include <string.h>
-
-enum { ROWS_LEAST = 4, PITCH_MOST = INT32_MAX };
+enum {
+    ROWS_LEAST = 4,
+    PITCH_MOST = INT32_MAX,
+    LEAST_BATCH = 8, /* copies that one kernel replaces */
+    BATCH_PIECE_BYTES = 1 << 16,
+    BATCH_THREADS = 128,
+};
 
 /* The distance from each piece to the next. */
 struct rows {
@@ -61,11 +65,84 @@ static oriel_cu_result copy_rows(const struct oriel_gpu_piece *first, unsigned c
     return oriel_cu.memcpy_2d_async(&copy, stream);
 }
 
+/* --- many pieces by one kernel --- */
+
+/* The driver needs about 1.5 us to begin a copy, as long as for a launch, and a kernel begins by
+ * copying its list. So it pays from twice as many copies on. Its blocks copy a piece each: long
+ * pieces are faster by the device's own engines, and then the time to begin a copy is nothing. */
+static bool batch_pays(const struct oriel_gpu_piece *pieces, unsigned count)
+{
+    struct rows rows;
+    uint64_t len_bytes = 0;
+    unsigned copies = 0;
+    for (unsigned i = 0; i < count; i++)
+        len_bytes += pieces[i].len_bytes;
+    if (len_bytes / count > BATCH_PIECE_BYTES)
+        return false;
+    for (unsigned i = 0; i < count && copies < LEAST_BATCH; copies++)
+        i += count_rows(pieces + i, count - i, &rows);
+    return copies >= LEAST_BATCH;
+}
+
+/* Pinned memory has one address for the CPU and for kernels, except where the program registered it
+ * on a system that cannot do that. */
+static bool kernels_access(const void *from, const void *end)
+{
+    oriel_cu_pointer pointer;
+    const uint64_t len_bytes = (uint64_t)distance(from, end);
+    const struct oriel_gpu_memory memory = oriel_cu_find(from);
+    if (memory.kind != ORIEL_GPU_PINNED)
+        return oriel_cu_kernels_access(from, len_bytes);
+    return memory.end - (uintptr_t)from >= len_bytes &&
+           oriel_cu.mem_host_get_device_pointer(&pointer, (void *)(uintptr_t)from, 0) ==
+               ORIEL_CU_SUCCESS &&
+           pointer == (uintptr_t)from;
+}
+
+/* Whether kernels access all bytes of both sides. */
+static bool batch_is_accessible(const struct oriel_gpu_piece *pieces, unsigned count)
+{
+    const char *from = pieces[0].from, *from_end = from;
+    const char *to = pieces[0].to, *to_end = to;
+    for (unsigned i = 0; i < count; i++) {
+        const char *source = pieces[i].from, *sink = pieces[i].to;
+        const uint64_t len_bytes = pieces[i].len_bytes;
+        from = source < from ? source : from;
+        from_end = source + len_bytes > from_end ? source + len_bytes : from_end;
+        to = sink < to ? sink : to;
+        to_end = sink + len_bytes > to_end ? sink + len_bytes : to_end;
+    }
+    return kernels_access(from, from_end) && kernels_access(to, to_end);
+}
+
+/* False if a kernel cannot do it. */
+static bool enqueue_batch(const struct oriel_gpu_piece *pieces, unsigned count,
+                          struct oriel_cu_stream *stream, oriel_cu_result *result)
+{
+    const uint64_t list_bytes = count * sizeof pieces[0];
+    struct oriel_cu_kernels *kernels =
+        batch_is_accessible(pieces, count) ? oriel_cu_kernels_of(stream) : NULL;
+    struct oriel_cu_function *function = kernels != NULL ? oriel_cu_kernels_copy(kernels) : NULL;
+    oriel_cu_pointer list = function != NULL ? oriel_cu_scratch_begin(kernels, list_bytes) : 0;
+    if (list == 0)
+        return false;
+    void *parameters[] = {&list};
+    *result = oriel_cu.memcpy_htod_async(list, pieces, list_bytes, stream);
+    if (*result == ORIEL_CU_SUCCESS)
+        *result = oriel_cu.launch_kernel(function, count, 1, 1, BATCH_THREADS, 1, 1, 0, stream,
+                                         parameters, NULL);
+    oriel_cu_scratch_end(kernels);
+    return true;
+}
+
 /* Returns the name of the call that failed, or NULL. */
 static const char *enqueue(const struct oriel_gpu_piece *pieces, unsigned count,
                            struct oriel_cu_stream *stream, oriel_cu_result *result)
 {
     struct rows rows;
+    if (count >= LEAST_BATCH && batch_pays(pieces, count) &&
+        enqueue_batch(pieces, count, stream, result))
+        return *result == ORIEL_CU_SUCCESS ? NULL : "cuLaunchKernel";
     for (unsigned i = 0; i < count;) {
         const unsigned height = count_rows(pieces + i, count - i, &rows);
         const struct oriel_gpu_piece *piece = &pieces[i];
@@ -78,21 +155,6 @@ static const char *enqueue(const struct oriel_gpu_piece *pieces, unsigned count,
         i += height;
     }
     return NULL;
-}
-
-/* All that is enqueued ends before this returns, also after a failure: the buffers are the
- * program's. */
-static enum oriel_status copy_on(struct oriel_cu_stream *stream,
-                                 const struct oriel_gpu_piece *pieces, unsigned count)
-{
-    oriel_cu_result result;
-    const char *failed = enqueue(pieces, count, stream, &result);
-    if (failed != NULL && result == ORIEL_CU_ERROR_INVALID_HANDLE)
-        oriel_cu_stream_forget(stream);
-    const oriel_cu_result ended = oriel_cu.stream_synchronize(stream);
-    if (failed != NULL)
-        return oriel_cu_failed(failed, result);
-    return ended == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuStreamSynchronize", ended);
 }
 
 /* The device memory whose context makes the copies. */
@@ -113,14 +175,17 @@ enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned c
     struct oriel_gpu_memory memory;
     struct oriel_cu_context *context;
     struct oriel_cu_stream *stream;
+    oriel_cu_result result;
     enum oriel_status status = device_side(&pieces[0], &memory);
     if (status == ORIEL_OK)
         status = oriel_cu_enter_of(&memory, &context);
     if (status != ORIEL_OK)
         return status;
     status = oriel_cu_stream(context, &stream);
-    if (status == ORIEL_OK)
-        status = copy_on(stream, pieces, count);
+    if (status == ORIEL_OK) {
+        const char *failed = enqueue(pieces, count, stream, &result);
+        status = oriel_cu_stream_end(stream, failed, result);
+    }
     oriel_cu_leave();
     return status;
 }
