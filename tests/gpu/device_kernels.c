@@ -346,6 +346,11 @@ static void buffers(enum window_kind kind)
     sums_check(&twins, MANY, origin, host_result, 0, 1, "result on the host");
     sums_check(&twins, FEW, host_origin, host_result, 8, 0, "few on the host");
     sums_check(&twins, MANY, origin, origin, 0, 1, "one buffer for both");
+    double *elsewhere = device_alloc_on_next(bytes);
+    device_write(elsewhere, host_origin, bytes);
+    sums_check(&twins, MANY, elsewhere, result, 0, 1, "origin on another device");
+    sums_check(&twins, MANY, host_origin, elsewhere, 0, 1, "result on another device");
+    device_free(elsewhere);
     device_write(device_origin + 3, host_origin, bytes);
     sums_check(&twins, 100, (double *)(void *)(device_origin + 3),
                (double *)(void *)(device_result + 5), 8, 1, "no aligned buffer");

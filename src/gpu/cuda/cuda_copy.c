@@ -67,9 +67,10 @@ static oriel_cu_result copy_rows(const struct oriel_gpu_piece *first, unsigned c
 
 /* --- many pieces by one kernel --- */
 
-/* The driver needs about 1.5 us to begin a copy, as long as for a launch, and a kernel begins by
- * copying its list. So it pays from twice as many copies on. Its blocks copy a piece each: long
- * pieces are faster by the device's own engines, and then the time to begin a copy is nothing. */
+/* The driver needs about 1.5 us to begin a copy, and as much for a launch. A batch is a copy of its
+ * list, a launch and some questions about the memory, as long as four copies: it pays from twice as
+ * many on. A block of threads copies a piece, so the device's own engines copy long pieces faster,
+ * and then the time to begin a copy is nothing. */
 static bool batch_pays(const struct oriel_gpu_piece *pieces, unsigned count)
 {
     struct rows rows;
@@ -115,9 +116,10 @@ static bool batch_is_accessible(const struct oriel_gpu_piece *pieces, unsigned c
     return kernels_access(from, from_end) && kernels_access(to, to_end);
 }
 
-/* False if a kernel cannot do it. */
+/* False if a kernel cannot do it. *failed is the name of the call that failed, or NULL. */
 static bool enqueue_batch(const struct oriel_gpu_piece *pieces, unsigned count,
-                          struct oriel_cu_stream *stream, oriel_cu_result *result)
+                          struct oriel_cu_stream *stream, const char **failed,
+                          oriel_cu_result *result)
 {
     const uint64_t list_bytes = count * sizeof pieces[0];
     struct oriel_cu_kernels *kernels =
@@ -127,11 +129,15 @@ static bool enqueue_batch(const struct oriel_gpu_piece *pieces, unsigned count,
     if (list == 0)
         return false;
     void *parameters[] = {&list};
+    *failed = "cuMemcpyHtoDAsync";
     *result = oriel_cu.memcpy_htod_async(list, pieces, list_bytes, stream);
-    if (*result == ORIEL_CU_SUCCESS)
+    if (*result == ORIEL_CU_SUCCESS) {
+        *failed = "cuLaunchKernel";
         *result = oriel_cu.launch_kernel(function, count, 1, 1, BATCH_THREADS, 1, 1, 0, stream,
                                          parameters, NULL);
+    }
     oriel_cu_scratch_end(kernels);
+    *failed = *result == ORIEL_CU_SUCCESS ? NULL : *failed;
     return true;
 }
 
@@ -140,9 +146,10 @@ static const char *enqueue(const struct oriel_gpu_piece *pieces, unsigned count,
                            struct oriel_cu_stream *stream, oriel_cu_result *result)
 {
     struct rows rows;
+    const char *failed;
     if (count >= LEAST_BATCH && batch_pays(pieces, count) &&
-        enqueue_batch(pieces, count, stream, result))
-        return *result == ORIEL_CU_SUCCESS ? NULL : "cuLaunchKernel";
+        enqueue_batch(pieces, count, stream, &failed, result))
+        return failed;
     for (unsigned i = 0; i < count;) {
         const unsigned height = count_rows(pieces + i, count - i, &rows);
         const struct oriel_gpu_piece *piece = &pieces[i];
