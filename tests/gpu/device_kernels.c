@@ -363,6 +363,37 @@ static void buffers(enum window_kind kind)
     twins_free(&twins);
 }
 
+/* All ranks add to the same elements at a time: those with an even number by kernels, the others on
+ * the CPU. */
+static void mixed(enum window_kind kind)
+{
+    enum { INTS = 200, ROUNDS = 20 };
+    int ones[INTS], got[INTS], zeros[INTS] = {0};
+    int *memory = device_alloc(sizeof ones), *device = device_alloc(sizeof ones);
+    MPI_Win win;
+    (void)kind;
+    for (int i = 0; i < INTS; i++)
+        ones[i] = 1;
+    device_write(memory, zeros, sizeof zeros);
+    device_write(device, ones, sizeof ones);
+    CHECK_OK(MPI_Win_create(memory, sizeof ones, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    window_watch(win);
+    const uint64_t before = launches();
+    MPI_Win_fence(0, win);
+    for (int round = 0; round < ROUNDS; round++)
+        MPI_Accumulate(world_rank % 2 == 0 ? device : ones, INTS, MPI_INT, 0, 0, INTS, MPI_INT,
+                       MPI_SUM, win);
+    MPI_Win_fence(0, win);
+    launched_check(before, world_rank % 2 == 0 ? ROUNDS : 0, "sums of all ranks");
+    device_read(got, memory, sizeof got);
+    for (int i = 0; i < INTS && world_rank == 0; i++)
+        if (!CHECK(got[i] == ROUNDS * world_size, "sum %d of all ranks is %d", i, got[i]))
+            break;
+    CHECK_OK(MPI_Win_free(&win));
+    device_free(memory);
+    device_free(device);
+}
+
 /* An exchange whose result goes to the host in two pieces. */
 static void long_result(enum window_kind kind)
 {
@@ -582,8 +613,9 @@ static void failed(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(reductions, KIND_ANY, 1), CASE(buffers, KIND_ANY, 1), CASE(long_result, KIND_ANY, 1),
-    CASE(pieces, KIND_ANY, 1),     CASE(refused, KIND_ANY, 1), CASE(failed, KIND_ANY, 1),
+    CASE(reductions, KIND_ANY, 1),  CASE(buffers, KIND_ANY, 1), CASE(mixed, KIND_ANY, 2),
+    CASE(long_result, KIND_ANY, 1), CASE(pieces, KIND_ANY, 1),  CASE(refused, KIND_ANY, 1),
+    CASE(failed, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv)

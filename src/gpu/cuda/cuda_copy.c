@@ -182,7 +182,7 @@ enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned c
     struct oriel_gpu_memory memory;
     struct oriel_cu_context *context;
     struct oriel_cu_stream *stream;
-    oriel_cu_result result;
+    oriel_cu_result result = ORIEL_CU_SUCCESS;
     enum oriel_status status = device_side(&pieces[0], &memory);
     if (status == ORIEL_OK)
         status = oriel_cu_enter_of(&memory, &context);

@@ -10,7 +10,7 @@
 #include "gpu/cuda/kernels.h"
 #include "gpu/update.h"
 
-enum { SMALL_BYTES = 1 << 14, PIECE_BYTES = 1 << 22, ALIGNED = 256 };
+enum { SMALL_BYTES = 1 << 14, PIECE_BYTES = 1 << 22 };
 
 enum { THREADS = 256 /* of a block */, BLOCKS = 32 /* at most, per multiprocessor */ };
 
@@ -92,14 +92,14 @@ static oriel_cu_result launch(const struct update *update, oriel_cu_pointer orig
                                   THREADS, 1, 1, 0, update->stream, parameters, NULL);
 }
 
-/* The next parts, by way of a scratch for each buffer that the kernel cannot access. Returns the
- * name of the call that failed, or NULL. */
-static const char *enqueue(struct update *update, const oriel_cu_pointer scratches[2],
-                           uint64_t count, oriel_cu_result *result)
+/* The next parts. The scratch stands for each buffer that the kernel cannot access, or for both:
+ * the kernel loads before it stores. Returns the name of the call that failed, or NULL. */
+static const char *enqueue(struct update *update, oriel_cu_pointer scratch, uint64_t count,
+                           oriel_cu_result *result)
 {
     const uint64_t len_bytes = count * update->element.bytes;
-    const oriel_cu_pointer from = update->stages_origin ? scratches[0] : update->origin;
-    const oriel_cu_pointer to = update->stages_result ? scratches[1] : update->result;
+    const oriel_cu_pointer from = update->stages_origin ? scratch : update->origin;
+    const oriel_cu_pointer to = update->stages_result ? scratch : update->result;
     *result = update->stages_origin
                   ? oriel_cu.memcpy_async(from, update->origin, len_bytes, update->stream)
                   : ORIEL_CU_SUCCESS;
@@ -120,22 +120,20 @@ static const char *enqueue(struct update *update, const oriel_cu_pointer scratch
 /* False, without an effect, if there is no memory for the buffers that the kernel cannot access. */
 static bool run(struct update *update, enum oriel_status *status)
 {
-    const unsigned staged = (unsigned)update->stages_origin + update->stages_result;
-    const uint64_t most = (staged == 0 ? UINT64_MAX : PIECE_BYTES) / update->element.bytes;
+    const bool stages = update->stages_origin || update->stages_result;
+    const uint64_t most = (stages ? PIECE_BYTES : UINT64_MAX) / update->element.bytes;
     const uint64_t piece = update->count < most ? update->count : most;
-    const uint64_t piece_bytes = (piece * update->element.bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-    oriel_cu_pointer scratches[2] = {0, 0};
+    oriel_cu_pointer scratch = 0;
     oriel_cu_result result = ORIEL_CU_SUCCESS;
     const char *failed = NULL;
-    if (staged > 0) {
-        scratches[0] = oriel_cu_scratch_begin(update->kernels, staged * piece_bytes);
-        if (scratches[0] == 0)
+    if (stages) {
+        scratch = oriel_cu_scratch_begin(update->kernels, piece * update->element.bytes);
+        if (scratch == 0)
             return false;
-        scratches[1] = scratches[0] + (staged - 1) * piece_bytes;
     }
     while (update->count > 0 && failed == NULL)
-        failed = enqueue(update, scratches, update->count < piece ? update->count : piece, &result);
-    if (staged > 0)
+        failed = enqueue(update, scratch, update->count < piece ? update->count : piece, &result);
+    if (stages)
         oriel_cu_scratch_end(update->kernels);
     *status = oriel_cu_stream_end(update->stream, failed, result);
     return true;
