@@ -3,6 +3,7 @@
 
 #include "base/tls_cache.h"
 #include "gpu/share.h"
+#include "gpu/update.h"
 #include "gpu/vendor.h"
 
 #include <link.h>
@@ -89,6 +90,26 @@ enum oriel_status oriel_gpu_stream_wait(struct oriel_gpu_copies *begun)
     return atomic_load_explicit(&begun->has_stream, memory_order_acquire)
                ? vendor_load()->stream_wait(&stream)
                : ORIEL_OK;
+}
+
+/* Operators that only move elements are copies, except for an exchange. */
+bool oriel_gpu_update(const struct oriel_gpu_update *update, enum oriel_status *status)
+{
+    const struct oriel_kind_properties *kind = &oriel_kinds[update->kind];
+    struct oriel_gpu_piece piece = {.len_bytes = update->count * kind->extent_bytes};
+    if (kind->padded)
+        return false;
+    if (update->op == ORIEL_OPERATOR_NO_OP) {
+        piece.to = update->result;
+        piece.from = update->target;
+    } else if (update->op == ORIEL_OPERATOR_REPLACE && update->result == NULL) {
+        piece.to = update->target;
+        piece.from = update->origin;
+    } else {
+        return vendor_load()->update(update, status);
+    }
+    *status = piece.to != NULL ? oriel_gpu_copy(&piece, 1, NULL) : ORIEL_OK;
+    return true;
 }
 
 enum oriel_status oriel_gpu_share(const void *address, struct oriel_gpu_shared *out)

@@ -5,6 +5,7 @@
 #include "gpu/gpu.h"
 
 struct oriel_gpu_shared;
+struct oriel_gpu_update;
 struct oriel_gpu_mapping;
 
 struct oriel_gpu_vendor {
@@ -15,6 +16,8 @@ struct oriel_gpu_vendor {
     enum oriel_status (*copy)(const struct oriel_gpu_piece *pieces, unsigned count,
                               struct oriel_gpu_copies *begun);
     enum oriel_status (*stream_wait)(const struct oriel_gpu_stream *stream);
+    /* gpu/update.h; the operators that move elements only if there is a result */
+    bool (*update)(const struct oriel_gpu_update *update, enum oriel_status *status);
     /* gpu/share.h */
     enum oriel_status (*share)(const void *address, struct oriel_gpu_shared *out);
     void (*unshare)(const struct oriel_gpu_shared *shared);

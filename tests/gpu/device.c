@@ -73,6 +73,19 @@ void *device_alloc(size_t size_bytes)
     return (void *)(uintptr_t)memory;
 }
 
+void *device_alloc_on_next(size_t size_bytes)
+{
+    struct oriel_cu_context *next;
+    int count;
+    device_open();
+    NEED(device_get_count, (&count));
+    NEED(device_primary_ctx_retain, (&next, (ordinal + 1) % count));
+    NEED(ctx_set_current, (next));
+    void *memory = device_alloc(size_bytes);
+    NEED(ctx_set_current, (context));
+    return memory;
+}
+
 void device_free(void *memory)
 {
     NEED(mem_free, ((oriel_cu_pointer)(uintptr_t)memory));

@@ -11,6 +11,7 @@ void device_open(void); /* loads the driver and makes a context of a device curr
 bool device_exists(void);
 
 void *device_alloc(size_t size_bytes);
+void *device_alloc_on_next(size_t size_bytes); /* on another device, if there is one */
 void device_free(void *memory);
 /* Memory that the program maps itself: a virtual address with memory of cuMemCreate. */
 void *device_map(size_t size_bytes, bool can_be_shared);

@@ -1,12 +1,16 @@
 /* Copies on Oriel's own stream. It does not wait for the program's streams: a program makes its
  * kernels' results complete before it gives the buffer to MPI. If the program has named its stream,
  * the copies are in the order of that stream instead. Pieces of one length at equal distances on
- * both sides are one copy of rows. */
-#include "gpu/cuda/driver.h"
+ * both sides are one copy of rows. Many others are copied by one kernel. */
+#include "gpu/cuda/kernels.h"
 
-#include <string.h>
-
-enum { ROWS_LEAST = 4, PITCH_MOST = INT32_MAX };
+enum {
+    ROWS_LEAST = 4,
+    PITCH_MOST = INT32_MAX,
+    LEAST_BATCH = 8, /* copies that one kernel replaces */
+    BATCH_PIECE_BYTES = 1 << 16,
+    BATCH_THREADS = 128,
+};
 
 /* The distance from each piece to the next. */
 struct rows {
@@ -62,11 +66,91 @@ static oriel_cu_result copy_rows(const struct oriel_gpu_piece *first, unsigned c
     return oriel_cu.memcpy_2d_async(&copy, stream);
 }
 
+/* --- many pieces by one kernel --- */
+
+/* The driver needs about 1.5 us to begin a copy, and as much for a launch. A batch is a copy of its
+ * list, a launch and some questions about the memory, as long as four copies: it pays from twice as
+ * many on. A block of threads copies a piece, so the device's own engines copy long pieces faster,
+ * and then the time to begin a copy is nothing. */
+static bool batch_pays(const struct oriel_gpu_piece *pieces, unsigned count)
+{
+    struct rows rows;
+    uint64_t len_bytes = 0;
+    unsigned copies = 0;
+    for (unsigned i = 0; i < count; i++)
+        len_bytes += pieces[i].len_bytes;
+    if (len_bytes / count > BATCH_PIECE_BYTES)
+        return false;
+    for (unsigned i = 0; i < count && copies < LEAST_BATCH; copies++)
+        i += count_rows(pieces + i, count - i, &rows);
+    return copies >= LEAST_BATCH;
+}
+
+/* Pinned memory has one address for the CPU and for kernels, except where the program registered it
+ * on a system that cannot do that. */
+static bool kernels_access(const void *from, const void *end)
+{
+    oriel_cu_pointer pointer;
+    const uint64_t len_bytes = (uint64_t)distance(from, end);
+    const struct oriel_gpu_memory memory = oriel_cu_find(from);
+    if (memory.kind != ORIEL_GPU_PINNED)
+        return oriel_cu_kernels_access(from, len_bytes);
+    return memory.end - (uintptr_t)from >= len_bytes &&
+           oriel_cu.mem_host_get_device_pointer(&pointer, (void *)(uintptr_t)from, 0) ==
+               ORIEL_CU_SUCCESS &&
+           pointer == (uintptr_t)from;
+}
+
+/* Whether kernels access all bytes of both sides. */
+static bool batch_is_accessible(const struct oriel_gpu_piece *pieces, unsigned count)
+{
+    const char *from = pieces[0].from, *from_end = from;
+    const char *to = pieces[0].to, *to_end = to;
+    for (unsigned i = 0; i < count; i++) {
+        const char *source = pieces[i].from, *sink = pieces[i].to;
+        const uint64_t len_bytes = pieces[i].len_bytes;
+        from = source < from ? source : from;
+        from_end = source + len_bytes > from_end ? source + len_bytes : from_end;
+        to = sink < to ? sink : to;
+        to_end = sink + len_bytes > to_end ? sink + len_bytes : to_end;
+    }
+    return kernels_access(from, from_end) && kernels_access(to, to_end);
+}
+
+/* False if a kernel cannot do it. *failed is the name of the call that failed, or NULL. */
+static bool enqueue_batch(const struct oriel_gpu_piece *pieces, unsigned count,
+                          struct oriel_cu_stream *stream, const char **failed,
+                          oriel_cu_result *result)
+{
+    const uint64_t list_bytes = count * sizeof pieces[0];
+    struct oriel_cu_kernels *kernels =
+        batch_is_accessible(pieces, count) ? oriel_cu_kernels_of(stream) : NULL;
+    struct oriel_cu_function *function = kernels != NULL ? oriel_cu_kernels_copy(kernels) : NULL;
+    oriel_cu_pointer list = function != NULL ? oriel_cu_scratch_begin(kernels, list_bytes) : 0;
+    if (list == 0)
+        return false;
+    void *parameters[] = {&list};
+    *failed = "cuMemcpyHtoDAsync";
+    *result = oriel_cu.memcpy_htod_async(list, pieces, list_bytes, stream);
+    if (*result == ORIEL_CU_SUCCESS) {
+        *failed = "cuLaunchKernel";
+        *result = oriel_cu.launch_kernel(function, count, 1, 1, BATCH_THREADS, 1, 1, 0, stream,
+                                         parameters, NULL);
+    }
+    oriel_cu_scratch_end(kernels);
+    *failed = *result == ORIEL_CU_SUCCESS ? NULL : *failed;
+    return true;
+}
+
 /* Returns the name of the call that failed, or NULL. */
 static const char *enqueue(const struct oriel_gpu_piece *pieces, unsigned count,
                            struct oriel_cu_stream *stream, oriel_cu_result *result)
 {
     struct rows rows;
+    const char *failed;
+    if (count >= LEAST_BATCH && batch_pays(pieces, count) &&
+        enqueue_batch(pieces, count, stream, &failed, result))
+        return failed;
     for (unsigned i = 0; i < count;) {
         const unsigned height = count_rows(pieces + i, count - i, &rows);
         const struct oriel_gpu_piece *piece = &pieces[i];
@@ -96,24 +180,6 @@ static bool leave(struct oriel_gpu_copies *begun, struct oriel_cu_context *conte
     }
     pthread_mutex_unlock(&begun->mutex);
     return at < ORIEL_GPU_STREAMS;
-}
-
-/* All that is enqueued ends before this returns, also after a failure, since the buffers are the
- * program's; or it is left to the end of begun. */
-static enum oriel_status copy_on(struct oriel_cu_context *context, struct oriel_cu_stream *stream,
-                                 const struct oriel_gpu_piece *pieces, unsigned count,
-                                 struct oriel_gpu_copies *begun)
-{
-    oriel_cu_result result;
-    const char *failed = enqueue(pieces, count, stream, &result);
-    if (failed == NULL && begun != NULL && leave(begun, context, stream))
-        return ORIEL_OK;
-    if (failed != NULL && result == ORIEL_CU_ERROR_INVALID_HANDLE)
-        oriel_cu_stream_forget(stream);
-    const oriel_cu_result ended = oriel_cu.stream_synchronize(stream);
-    if (failed != NULL)
-        return oriel_cu_failed(failed, result);
-    return ended == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuStreamSynchronize", ended);
 }
 
 /* The device memory whose context makes the copies. */
@@ -147,6 +213,7 @@ enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned c
     struct oriel_gpu_memory memory;
     struct oriel_cu_context *context;
     struct oriel_cu_stream *stream;
+    oriel_cu_result result = ORIEL_CU_SUCCESS;
     enum oriel_status status = device_side(&pieces[0], &memory);
     if (status != ORIEL_OK)
         return status;
@@ -156,8 +223,12 @@ enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned c
         return status;
     if (!is_programs)
         status = oriel_cu_stream(context, &stream);
-    if (status == ORIEL_OK)
-        status = copy_on(context, stream, pieces, count, begun);
+    if (status == ORIEL_OK) {
+        const char *failed = enqueue(pieces, count, stream, &result);
+        /* what was enqueued before a failure ends now, since the buffers are the program's */
+        if (failed != NULL || begun == NULL || !leave(begun, context, stream))
+            status = oriel_cu_stream_end(stream, failed, result);
+    }
     oriel_cu_leave();
     return status;
 }

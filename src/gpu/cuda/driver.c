@@ -2,6 +2,7 @@
 #include "gpu/cuda/driver.h"
 
 #include "base/log.h"
+#include "gpu/cuda/kernels.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -44,6 +45,7 @@ const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
         .alloc = oriel_cu_alloc,
         .free = oriel_cu_free,
         .copy = oriel_cu_copy,
+        .update = oriel_cu_update,
         .stream_wait = oriel_cu_stream_wait,
         .share = oriel_cu_share,
         .unshare = oriel_cu_unshare,
@@ -184,9 +186,21 @@ enum oriel_status oriel_cu_stream(struct oriel_cu_context *context, struct oriel
 
 void oriel_cu_stream_forget(const struct oriel_cu_stream *stream)
 {
+    oriel_cu_kernels_forget(stream);
     pthread_mutex_lock(&mutex);
     for (struct context_stream *entry = streams; entry != NULL; entry = entry->next)
         if (entry->stream == stream)
             entry->stream = NULL;
     pthread_mutex_unlock(&mutex);
+}
+
+enum oriel_status oriel_cu_stream_end(struct oriel_cu_stream *stream, const char *failed,
+                                      oriel_cu_result result)
+{
+    if (failed != NULL && result == ORIEL_CU_ERROR_INVALID_HANDLE)
+        oriel_cu_stream_forget(stream);
+    const oriel_cu_result ended = oriel_cu.stream_synchronize(stream);
+    if (failed != NULL)
+        return oriel_cu_failed(failed, result);
+    return ended == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuStreamSynchronize", ended);
 }

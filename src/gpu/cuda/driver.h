@@ -34,6 +34,11 @@ enum oriel_status oriel_cu_stream(struct oriel_cu_context *context, struct oriel
 /* The stream no longer works: its context was destroyed, and another one has its address. */
 void oriel_cu_stream_forget(const struct oriel_cu_stream *stream);
 
+/* Waits for all that is enqueued, also if a call has failed: the buffers are the program's. failed
+ * is the name of that call, or NULL. */
+enum oriel_status oriel_cu_stream_end(struct oriel_cu_stream *stream, const char *failed,
+                                      oriel_cu_result result);
+
 /* --- the functions of the table --- */
 
 struct oriel_gpu_memory oriel_cu_find(const void *address);
@@ -42,6 +47,7 @@ enum oriel_status oriel_cu_free(void *memory);
 enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned count,
                                 struct oriel_gpu_copies *begun);
 enum oriel_status oriel_cu_stream_wait(const struct oriel_gpu_stream *stream);
+bool oriel_cu_update(const struct oriel_gpu_update *update, enum oriel_status *status);
 enum oriel_status oriel_cu_share(const void *address, struct oriel_gpu_shared *out);
 void oriel_cu_unshare(const struct oriel_gpu_shared *shared);
 enum oriel_status oriel_cu_map(const struct oriel_gpu_shared *shared,

@@ -19,6 +19,14 @@ struct launch {
 static struct oriel_cu_module *modules;
 static uint64_t launches;
 
+uint64_t standinLaunches(void)
+{
+    pthread_mutex_lock(&standin_mutex);
+    uint64_t count = launches;
+    pthread_mutex_unlock(&standin_mutex);
+    return count;
+}
+
 static struct oriel_cu_module **find_module(const struct oriel_cu_module *module)
 {
     struct oriel_cu_module **link = &modules;

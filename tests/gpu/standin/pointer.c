@@ -53,6 +53,22 @@ static struct standin_range range_of(const struct standin_allocation *allocation
     return allocation->kind == STANDIN_MAPPED ? standin_reservation(allocation->base) : range;
 }
 
+unsigned standin_access(const struct standin_allocation *allocation,
+                        const struct oriel_cu_context *context)
+{
+    bool is_allowed = true;
+    if (allocation->kind == STANDIN_MAPPED) {
+        return (unsigned)allocation->access[context->device];
+    }
+    if (allocation->kind == STANDIN_DEVICE) {
+        is_allowed =
+            allocation->device == context->device || context->peers & 1u << allocation->device;
+    } else if (allocation->kind == STANDIN_IMPORTED) {
+        is_allowed = allocation->context == context;
+    }
+    return is_allowed ? ORIEL_CU_ACCESS_READ_WRITE : ORIEL_CU_ACCESS_NONE;
+}
+
 /* Writes an attribute of an address in the allocation. */
 static oriel_cu_result write_attribute(void *value, int attribute,
                                        const struct standin_allocation *allocation,
@@ -106,11 +122,7 @@ static oriel_cu_result write_attribute(void *value, int attribute,
         *(uint64_t *)value = standin_handle_types(allocation);
         return ORIEL_CU_SUCCESS;
     case ORIEL_CU_POINTER_ACCESS_FLAGS:
-        *(unsigned *)value = ORIEL_CU_ACCESS_READ_WRITE;
-        if (allocation->kind == STANDIN_MAPPED) {
-            *(unsigned *)value =
-                standin_current ? (unsigned)allocation->access[standin_current->device] : 0;
-        }
+        *(unsigned *)value = standin_current ? standin_access(allocation, standin_current) : 0;
         return ORIEL_CU_SUCCESS;
     case ORIEL_CU_POINTER_MEMPOOL_HANDLE: *(void **)value = NULL; return ORIEL_CU_SUCCESS;
     default: return standin_fault(ORIEL_CU_ERROR_INVALID_VALUE, "pointer attribute %d", attribute);

@@ -24,19 +24,6 @@ static oriel_cu_result fault(const struct ptx_launch *launch,
                          instruction->line, (unsigned long long)address);
 }
 
-static bool may_access(const struct oriel_cu_context *context,
-                       const struct standin_allocation *allocation, bool is_write)
-{
-    int needed = is_write ? ORIEL_CU_ACCESS_READ_WRITE : ORIEL_CU_ACCESS_READ;
-    switch (allocation->kind) {
-    case STANDIN_DEVICE:
-        return allocation->device == context->device || context->peers & 1u << allocation->device;
-    case STANDIN_IMPORTED: return allocation->context == context;
-    case STANDIN_MAPPED: return (allocation->access[context->device] & needed) == needed;
-    default: return true;
-    }
-}
-
 /* The allocation with the address, which stays until the launch is complete. */
 static struct standin_allocation *touch(struct ptx_launch *launch, uint64_t address)
 {
@@ -63,6 +50,7 @@ static void *reach(struct thread *thread, const struct ptx_instruction *instruct
                    const struct ptx_operand *operand, unsigned bytes, bool is_write)
 {
     uint64_t address = thread->registers[operand->registers[0]] + operand->value;
+    unsigned needed = is_write ? ORIEL_CU_ACCESS_READ_WRITE : ORIEL_CU_ACCESS_READ;
     if (address % bytes) {
         thread->result =
             fault(thread->launch, instruction, ORIEL_CU_ERROR_MISALIGNED_ADDRESS, address);
@@ -70,7 +58,7 @@ static void *reach(struct thread *thread, const struct ptx_instruction *instruct
     }
     struct standin_allocation *allocation = touch(thread->launch, address);
     if (!allocation || address - allocation->base > allocation->size_bytes - bytes ||
-        !may_access(thread->launch->context, allocation, is_write)) {
+        (standin_access(allocation, thread->launch->context) & needed) != needed) {
         thread->result =
             fault(thread->launch, instruction, ORIEL_CU_ERROR_ILLEGAL_ADDRESS, address);
         return NULL;

@@ -103,6 +103,12 @@ static void attributes(void)
     EXPECT_CODE(cu.mem_get_address_range(&base, &size_bytes, managed), ORIEL_CU_ERROR_NOT_FOUND);
     EXPECT_OK(cu.ctx_set_current(contexts[0]));
     EXPECT_CODE(cu.mem_get_address_range(&base, &size_bytes, device), ORIEL_CU_ERROR_NOT_FOUND);
+    unsigned access;
+    EXPECT_OK(cu.pointer_get_attribute(&access, ORIEL_CU_POINTER_ACCESS_FLAGS, device));
+    EXPECT(access == ORIEL_CU_ACCESS_NONE);
+    EXPECT_OK(cu.ctx_enable_peer_access(contexts[1], 0));
+    EXPECT_OK(cu.pointer_get_attribute(&access, ORIEL_CU_POINTER_ACCESS_FLAGS, device));
+    EXPECT(access == ORIEL_CU_ACCESS_READ_WRITE);
     EXPECT_OK(cu.ctx_set_current(contexts[1]));
     EXPECT_OK(cu.mem_host_unregister(page));
     EXPECT_OK(cu.mem_free_host(pinned));

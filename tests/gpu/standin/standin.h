@@ -23,6 +23,8 @@ enum { STANDIN_EXIT_MISUSE = 86, STANDIN_DEVICES_MOST = 8 };
 oriel_cu_result standin_get_proc_address(const char *name, void **function, int version,
                                          uint64_t flags,
                                          int *status) __asm__("cuGetProcAddress_v2");
+/* For tests; a driver has no such function: the launches of this process so far. */
+uint64_t standinLaunches(void);
 #pragma GCC visibility pop
 
 #define CUDA_FUNCTION(field, symbol, parameters) CALL_##field,
@@ -193,6 +195,10 @@ struct standin_place {
 /* Finds the len_bytes at an address. Ends the process if they exceed their allocation. */
 oriel_cu_result standin_resolve(const char *what, uint64_t address, size_t len_bytes,
                                 struct standin_place *place);
+
+/* pointer.c: what kernels of a context may do with the allocation, ORIEL_CU_ACCESS_. */
+unsigned standin_access(const struct standin_allocation *allocation,
+                        const struct oriel_cu_context *context);
 
 /* ipc.c: the pid of a live process that has the allocation open, or 0. */
 int standin_importer(const struct standin_allocation *allocation);
