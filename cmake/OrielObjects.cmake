@@ -104,9 +104,9 @@ function(oriel_sources_configure)
   # The loops over many elements are as fast as -O3 makes them.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/reduce/kernel.c"
     "${PROJECT_SOURCE_DIR}/src/reduce/half.c" PROPERTIES COMPILE_OPTIONS -O3)
-  # Sanitisers call dlsym before they have started.
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/host/dlsym.c" PROPERTIES
-    COMPILE_OPTIONS -fno-sanitize=all)
+  # Sanitisers call dlsym and dlopen before they have started.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/src/host/dlsym.c"
+    "${PROJECT_SOURCE_DIR}/src/gpu/dlopen.c" PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
   # Functions that sanitisers and all other code call before this library has started. Loops stay
   # loops.
   set_source_files_properties("${PROJECT_SOURCE_DIR}/src/check/intercept/program_memory.c"

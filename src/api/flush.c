@@ -99,6 +99,8 @@ static inline enum oriel_status flush_target(struct oriel_window *window, int32_
     enum oriel_status done = ORIEL_OK;
     if (oriel_unlikely(window->deferred != NULL) && remote)
         done = oriel_deferred_complete_all(window, target);
+    const enum oriel_status ended = oriel_deferred_copies_end(window);
+    done = done == ORIEL_OK ? ended : done;
     if (oriel_unlikely(window->internode != NULL))
         return flush_internode(window, target, remote, done);
     if (!remote) {
@@ -214,8 +216,9 @@ int oriel_entry_Win_order(int rank, MPI_Win win)
         status = oriel_fail(ORIEL_E_SYNC, "no access epoch to rank %d is open", rank);
     if (status == ORIEL_OK) {
         oriel_deferred_do(window, rank);
+        status = oriel_deferred_copies_end(window);
         oriel_tls_cache_flush();
-        if (window->internode != NULL && oriel_is_internode(window, rank))
+        if (status == ORIEL_OK && window->internode != NULL && oriel_is_internode(window, rank))
             status = oriel_internode_order(window, rank);
     }
     return oriel_error_raise(window, "MPIX_Win_order", status);

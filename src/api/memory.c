@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "create/create.h"
+#include "gpu/gpu.h"
 #include "host/confirm.h"
 #include "memory/file.h"
 #include "window/handle.h"
@@ -60,6 +61,30 @@ static enum oriel_status alloc_mem_placed(uint64_t size_bytes, const struct orie
     return status;
 }
 
+/* of device memory, by its own address */
+static struct oriel_hash_table device_blocks = ORIEL_HASH_TABLE_INIT;
+
+static enum oriel_status alloc_mem_on_device(uint64_t size_bytes, void **base)
+{
+    oriel_gpu_look();
+    enum oriel_status status = oriel_gpu_alloc(size_bytes, base);
+    if (status == ORIEL_OK && !oriel_hash_table_set(&device_blocks, (uintptr_t)*base, *base)) {
+        (void)oriel_gpu_free(*base);
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for the table of allocations");
+    }
+    return status;
+}
+
+/* False if MPI_Alloc_mem has not returned it as device memory. */
+static bool free_mem_on_device(void *base, enum oriel_status *status)
+{
+    if (oriel_handle_in_child() || oriel_hash_table_find(&device_blocks, (uintptr_t)base) == NULL)
+        return false;
+    oriel_hash_table_remove(&device_blocks, (uintptr_t)base, base);
+    *status = oriel_gpu_free(base);
+    return true;
+}
+
 int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 {
     uint64_t offset;
@@ -72,6 +97,9 @@ int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
             "MPI_Alloc_mem", oriel_fail(ORIEL_E_SIZE, "size %ld is negative", (long)size));
     oriel_hints_init(&hints);
     enum oriel_status status = oriel_hints_read(&hints, info);
+    if (status == ORIEL_OK && size > 0 && oriel_hints_want_device(&hints))
+        return oriel_error_raise_nowhere("MPI_Alloc_mem",
+                                         alloc_mem_on_device((uint64_t)size, baseptr));
     if (status == ORIEL_OK) {
         const uint64_t align_bytes = oriel_hints_alignment(&hints);
         status = oriel_window_start() == ORIEL_OK
@@ -89,6 +117,9 @@ int oriel_entry_Alloc_mem(MPI_Aint size, MPI_Info info, void *baseptr)
 int oriel_entry_Free_mem(void *base)
 {
     uint64_t offset;
+    enum oriel_status status;
+    if (oriel_gpu_is_loaded() && free_mem_on_device(base, &status))
+        return oriel_error_raise_nowhere("MPI_Free_mem", status);
     if (!oriel_file_find(base, 1, &offset))
         return host_free_aligned(base);
     if (oriel_handle_in_child() || oriel_file_free_mem(offset))

@@ -124,7 +124,8 @@ int oriel_entry_Win_unlock_all(MPI_Win win)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_unlock_all(win)
                                               : oriel_error_not_a_window("MPI_Win_unlock_all");
+    const enum oriel_status ended = oriel_deferred_copies_end(window);
     enum oriel_status status = oriel_unlock_all(window);
     oriel_memory_changed(window);
-    return oriel_error_raise(window, "MPI_Win_unlock_all", status);
+    return oriel_error_raise(window, "MPI_Win_unlock_all", status == ORIEL_OK ? ended : status);
 }

@@ -6,6 +6,7 @@
 #include "api/notified_operation.h"
 #include "api/requests.h"
 #include "internode/internode.h"
+#include "rma/device_buffers.h"
 #include "window/handle.h"
 #include "window/host_objects.h"
 
@@ -72,6 +73,8 @@ char *oriel_persistent_direct(const struct oriel_window *window, const struct or
     const struct oriel_target *there = &window->targets[target->rank];
     const uint64_t start = target->offset_bytes + (uint64_t)low_bytes - there->direct_low;
     uint64_t end;
+    if (oriel_device_buffers_occur(window))
+        return NULL;
     if (__builtin_add_overflow(start, (uint64_t)span_bytes, &end) || end > there->direct_bytes)
         return NULL;
     return oriel_window_direct(window, target->rank, target->offset_bytes);

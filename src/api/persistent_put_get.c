@@ -5,6 +5,7 @@
 #include "api/persistent_operation.h"
 #include "api/put_get_fast.h"
 #include "api/requests.h"
+#include "rma/deferred.h"
 #include "rma/transfer_cache.h"
 #include "transport/shared/copy.h"
 
@@ -25,14 +26,18 @@ static enum oriel_status put_issue(struct oriel_persistent_operation *operation,
                                    struct oriel_window *window)
 {
     struct persistent_transfer *transfer = (struct persistent_transfer *)operation;
-    return oriel_put(window, &operation->target, transfer->here, &transfer->origin);
+    const enum oriel_status status =
+        oriel_put(window, &operation->target, transfer->here, &transfer->origin);
+    return status == ORIEL_OK ? oriel_deferred_copies_end(window) : status;
 }
 
 static enum oriel_status get_issue(struct oriel_persistent_operation *operation,
                                    struct oriel_window *window)
 {
     struct persistent_transfer *transfer = (struct persistent_transfer *)operation;
-    return oriel_get(window, &operation->target, transfer->here, &transfer->origin);
+    const enum oriel_status status =
+        oriel_get(window, &operation->target, transfer->here, &transfer->origin);
+    return status == ORIEL_OK ? oriel_deferred_copies_end(window) : status;
 }
 
 /* Layouts get a plan when they are copied for the second time. */

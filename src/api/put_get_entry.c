@@ -5,6 +5,7 @@
 #include "api/argument_checks.h"
 #include "api/put_get_fast.h"
 #include "api/requests.h"
+#include "rma/deferred.h"
 #include "rma/transfer_cache.h"
 #include "transport/shared/copy.h"
 #include "window/handle.h"
@@ -126,8 +127,10 @@ static int transfer_dispatch(const struct form *form, void *origin_addr,
         oriel_request_begin(window, form->call, sides->target_rank, !form->to_target, &asked);
     if (code != MPI_SUCCESS)
         return code;
-    return oriel_request_give(window, form->call, asked,
-                              transfer_checked(window, form, origin_addr, sides), request);
+    code = transfer_checked(window, form, origin_addr, sides);
+    if (code == MPI_SUCCESS)
+        code = oriel_error_raise(window, form->call, oriel_deferred_copies_end(window));
+    return oriel_request_give(window, form->call, asked, code, request);
 }
 
 /* Separate, so that words of 8 bytes need no stack frame. */

@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "api/query.h"
 #include "create/path_info.h"
+#include "rma/device_buffers.h"
 #include "window/handle.h"
 #include "window/host_objects.h"
 
@@ -27,8 +28,11 @@ int oriel_entry_Win_set_info(MPI_Win win, MPI_Info info)
     if (window == NULL)
         return oriel_handle_is_forwarded(win) ? oriel_host()->Win_set_info(win, info)
                                               : oriel_error_not_a_window("MPI_Win_set_info");
-    return oriel_error_raise(window, "MPI_Win_set_info",
-                             oriel_hints_update(&window->host->hints, info));
+    enum oriel_status status = oriel_hints_update(&window->host->hints, info);
+    uint64_t stream;
+    if (status == ORIEL_OK && oriel_hints_stream(&window->host->hints, &stream))
+        status = oriel_device_name_stream(window, stream);
+    return oriel_error_raise(window, "MPI_Win_set_info", status);
 }
 
 int oriel_entry_Win_get_info(MPI_Win win, MPI_Info *info_used)

@@ -41,6 +41,8 @@ static enum oriel_status awaited_make(struct oriel_window *window, MPI_Aint disp
     if (window->holding != NULL)
         return oriel_fail(ORIEL_E_ARG, "the window was opened from a memory handle: only the "
                                        "memory's owner waits for values in it");
+    if (window->targets[window->rank].placement == ORIEL_PLACEMENT_DEVICE)
+        return oriel_fail(ORIEL_E_UNSUPPORTED, "the CPU cannot wait for values in device memory");
     enum oriel_status status = oriel_type_find(datatype, &place.side.type);
     if (status == ORIEL_OK)
         status = check_integer(place.side.type, awaited);

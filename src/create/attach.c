@@ -92,9 +92,10 @@ enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, ui
     if (size_bytes == 0)
         return empty_attachment_add(attached, address);
     struct oriel_user_memory *memory;
-    if (oriel_user_memory_open(address, size_bytes, window->n > 1, &memory) != ORIEL_OK)
-        return attach_no_memory();
-    enum oriel_status status = attached_insert(window, memory, address);
+    enum oriel_status status = oriel_user_memory_open(address, size_bytes, window->n > 1, &memory);
+    if (status != ORIEL_OK)
+        return status == ORIEL_E_NO_MEM ? attach_no_memory() : status;
+    status = attached_insert(window, memory, address);
     if (status != ORIEL_OK) {
         oriel_user_memory_close(memory);
         return status;

@@ -31,6 +31,8 @@
 #include "host/host.h"
 #include "memory/agent_area.h"
 #include "rma/deferred.h"
+#include "rma/device_buffers.h"
+#include "rma/device_maps.h"
 #include "sync/access_words.h"
 #include "sync/notify.h"
 #include "sync/pscw_counters.h"
@@ -118,6 +120,8 @@ static void window_fill_in(struct create_state *state)
     atomic_init(&window->access, window->group->absent);
     if (creation->flavour == ORIEL_FLAVOUR_CREATE)
         window->base = creation->base;
+    else if (window->device_memory != NULL)
+        window->base = window->device_memory;
     else if (creation->flavour != ORIEL_FLAVOUR_DYNAMIC)
         window->base = oriel_window_direct(window, window->rank, 0);
     if (creation->flavour == ORIEL_FLAVOUR_SHARED)
@@ -135,10 +139,17 @@ static void window_fill_in(struct create_state *state)
     window->host->create_flavor = flavors[creation->flavour];
     window->host->model = MPI_WIN_UNIFIED;
     oriel_user_memory_begin(window->user_memory, window->n);
+    uint64_t stream;
+    if (oriel_hints_stream(&window->host->hints, &stream) &&
+        oriel_device_name_stream(window, stream) != ORIEL_OK)
+        window->host->hints.cuda_stream[0] = '\0';
 }
 
 void oriel_window_free_begin(struct oriel_window *window)
 {
+    (void)oriel_deferred_copies_end(window);
+    /* before the barrier: after it the owners may free their memory */
+    oriel_device_maps_close(window);
     oriel_user_memory_end(window->user_memory);
 }
 
@@ -160,6 +171,10 @@ void oriel_window_release_host_group(struct oriel_window *window)
 /* Frees everything except the carrier. */
 static void window_release(struct oriel_window *window)
 {
+    oriel_device_maps_close(window);
+    oriel_device_copies_free(window);
+    if (window->device_memory != NULL)
+        (void)oriel_gpu_free(window->device_memory);
     oriel_node_map_close(window);
     oriel_deferred_free(window);
     oriel_window_release_memory(window);

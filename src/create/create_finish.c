@@ -5,6 +5,7 @@
 #include "host/host.h"
 #include "memory/mechanism.h"
 #include "memory/memory_limits.h"
+#include "rma/device_maps.h"
 #include "window/handle.h"
 
 #include <stdio.h>
@@ -192,17 +193,35 @@ static void cma_probe_all(struct oriel_shm_rendezvous *rendezvous)
     rendezvous->cma_known = known;
 }
 
+/* Whether this process can map a rank's device memory. */
+static enum oriel_status device_probe(const struct oriel_window *window, int32_t rank,
+                                      const struct oriel_target *target)
+{
+    const struct oriel_gpu_shared *shared =
+        (const struct oriel_gpu_shared *)(window->control_bases[rank] + target->offset);
+    return oriel_device_maps_find(window, rank, shared, target->address) != NULL ? ORIEL_OK
+                                                                                 : ORIEL_E_OTHER;
+}
+
 static enum oriel_status cma_probe_targets(struct create_state *state)
 {
     struct oriel_window *window = state->window;
     enum oriel_status status = ORIEL_OK;
     bool is_needed = false;
     for (int32_t i = 0; i < window->n && status == ORIEL_OK; i++) {
+        const struct create_record *record = &state->records[i];
         if (i == window->rank || window->group->peers[i] == NULL ||
-            state->records[i].target.placement == ORIEL_PLACEMENT_DIRECT)
+            record->target.placement == ORIEL_PLACEMENT_DIRECT)
             continue;
+        if (record->target.placement == ORIEL_PLACEMENT_DEVICE) {
+            status = device_probe(window, i, &record->target);
+            continue;
+        }
         is_needed = true;
-        status = oriel_mechanism_probe_cma(window->group->peers[i]);
+        status =
+            record->only_owner_copies
+                ? oriel_fail(ORIEL_E_OTHER, "a GPU's driver manages the memory of rank %d", (int)i)
+                : oriel_mechanism_probe_cma(window->group->peers[i]);
     }
     if (is_needed && status == ORIEL_OK && state->rendezvous != NULL)
         cma_probe_all(state->rendezvous);

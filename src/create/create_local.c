@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "create/regions.h"
 #include "create/user_memory.h"
+#include "gpu/gpu.h"
 #include "host/host.h"
 #include "memory/agent_area.h"
 #include "memory/mechanism.h"
@@ -71,7 +72,8 @@ static const struct oriel_memory_range *find_direct_range(const struct oriel_use
 {
     const struct oriel_memory_range *middle = NULL;
     for (size_t i = 0; i < memory->range_count; i++) {
-        if (memory->ranges[i].place == ORIEL_SHARING_PRIVATE)
+        if (memory->ranges[i].place == ORIEL_SHARING_PRIVATE ||
+            memory->ranges[i].place == ORIEL_SHARING_DEVICE)
             continue;
         if (middle != NULL)
             return NULL;
@@ -100,6 +102,9 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
         target->direct_low = middle->start - target->address;
         target->direct_bytes = middle->end - middle->start;
         target->offset = middle->offset - target->direct_low;
+    } else if (memory->shared_offset != 0) { /* all of it is device memory */
+        target->placement = ORIEL_PLACEMENT_DEVICE;
+        target->offset = memory->shared_offset;
     } else if (memory->range_count == 1) {
         target->placement = ORIEL_PLACEMENT_COPY;
     } else {
@@ -109,7 +114,19 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
     }
     if (target->placement != ORIEL_PLACEMENT_DIRECT)
         state->own.agent = agent_readiness();
+    state->own.only_owner_copies = memory->only_owner_copies;
     return ORIEL_OK;
+}
+
+/* MPI_Win_allocate of device memory: then as memory of the program. */
+static enum oriel_status device_memory_prepare(struct create_state *state, uint64_t size_bytes)
+{
+    struct oriel_window *window = state->window;
+    const enum oriel_status status = oriel_gpu_alloc(size_bytes, &window->device_memory);
+    if (status != ORIEL_OK)
+        return status;
+    state->own.target.address = (uint64_t)(uintptr_t)window->device_memory;
+    return user_memory_prepare(state);
 }
 
 /* Prepares this rank's memory, for flavours where each rank has its own. */
@@ -139,6 +156,9 @@ static enum oriel_status window_memory_prepare(struct create_state *state)
             return ORIEL_OK;
         return user_memory_prepare(state);
     }
+    if (creation->flavour == ORIEL_FLAVOUR_ALLOCATE && size_bytes > 0 &&
+        oriel_hints_want_device(&state->window->host->hints))
+        return device_memory_prepare(state, size_bytes);
     if (creation->flavour == ORIEL_FLAVOUR_SHARED && !state->own.noncontig)
         return ORIEL_OK; /* rank 0 allocates for all ranks once it knows the sizes */
     enum oriel_status status =
@@ -200,8 +220,10 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
     static _Atomic uint64_t internode_ids;
     const struct oriel_creation *creation = state->creation;
     struct oriel_hints *hints = &state->window->host->hints;
+    oriel_gpu_look();
     oriel_hints_init(hints);
     enum oriel_status status = oriel_hints_read(hints, creation->info);
+    state->window->only_host_buffers = !oriel_hints_allow_device(hints);
     state->own.version = RECORD_VERSION;
     state->own.is_freeing = oriel_comm_cache_is_freeing(creation->comm);
     state->own.node = oriel_pages_node();

@@ -10,7 +10,7 @@
 #include "internode/origin/liveness.h"
 #include "window/host_objects.h"
 
-enum { RECORD_VERSION = 7 };
+enum { RECORD_VERSION = 8 };
 
 /* The state of a rank's agent. */
 enum readiness {
@@ -34,7 +34,8 @@ struct create_record {
     struct oriel_pages_placement placement; /* of its memory, if the kernel can do it */
     /* the rank is in MPI_Comm_free of the communicator, which gets no rendezvous now */
     uint8_t is_freeing;
-    uint8_t paths; /* ORIEL_PATH_* of its memory */
+    uint8_t paths;             /* ORIEL_PATH_* of its memory */
+    uint8_t only_owner_copies; /* its memory moves to and from a GPU */
     /* the window's id in messages from other nodes; unique within the process */
     uint64_t internode_id;
     uint64_t alignment;

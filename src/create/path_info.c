@@ -36,7 +36,9 @@ static void node_paths_append(struct oriel_path_info *paths, const struct oriel_
         text_append(paths->names, sizeof paths->names, "+", "direct");
     if ((path_bits & ORIEL_PATH_PROMOTED) != 0)
         text_append(paths->names, sizeof paths->names, "+", "promoted");
-    if ((path_bits & ORIEL_PATH_COPY) == 0)
+    if ((path_bits & ORIEL_PATH_GPU) != 0)
+        text_append(paths->names, sizeof paths->names, "+", "gpu");
+    if ((path_bits & ORIEL_PATH_COPY) == 0 && !((path_bits & ORIEL_PATH_GPU) && window->by_agent))
         return;
     text_append(paths->names, sizeof paths->names, "+", window->by_agent ? "agent" : "cma");
     if (no_promotion[0] != '\0') {

@@ -125,7 +125,8 @@ static void insert_regions(struct oriel_region_table *table, uint64_t at,
     for (uint64_t i = 0; i < more; i++) {
         const struct oriel_memory_range *range = &ranges[i];
         region_set(&regions[at + i], range->start, range->end,
-                   range->offset | (i > 0 ? ORIEL_REGION_CONTINUES : 0));
+                   range->offset | (i > 0 ? ORIEL_REGION_CONTINUES : 0) |
+                       (range->place == ORIEL_SHARING_DEVICE ? ORIEL_REGION_DEVICE : 0));
     }
     word_set(&table->count, count + more);
 }

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/wait.h"
+#include "gpu/share.h"
+#include "memory/file.h"
 #include "memory/polled_area.h"
 
 #include <pthread.h>
@@ -183,11 +185,69 @@ static enum oriel_status ordinary_range_append(struct oriel_user_memory *memory,
     return status == ORIEL_OK ? referenced_ranges_append(memory, start, end, &reference) : status;
 }
 
+/* --- memory that a GPU uses --- */
+
+/* Device memory of one allocation: what other ranks must know to map it. */
+static enum oriel_status device_range_append(struct oriel_user_memory *memory, uintptr_t start,
+                                             uintptr_t end)
+{
+    struct oriel_gpu_shared shared;
+    uint64_t offset;
+    enum oriel_status status = oriel_gpu_share((const void *)start, &shared);
+    if (status != ORIEL_OK)
+        return status;
+    if (end > shared.end)
+        status = oriel_fail(ORIEL_E_BASE,
+                            "the memory of %lu bytes at %#lx ends %lu bytes after the allocation "
+                            "of device memory that it begins in; it must be of one allocation",
+                            (unsigned long)(end - start), (unsigned long)start,
+                            (unsigned long)(end - shared.end));
+    else
+        status = oriel_file_alloc(sizeof shared, ORIEL_CACHE_LINE, &offset);
+    if (status != ORIEL_OK) {
+        oriel_gpu_unshare(&shared);
+        return status;
+    }
+    memcpy(oriel_file_base() + offset, &shared, sizeof shared);
+    memory->shared_offset = offset;
+    return range_append(memory,
+                        &(struct oriel_memory_range){start, end, ORIEL_SHARING_DEVICE, offset});
+}
+
+static void device_range_release(struct oriel_user_memory *memory)
+{
+    if (memory->shared_offset == 0)
+        return;
+    oriel_gpu_unshare((const struct oriel_gpu_shared *)(oriel_file_base() + memory->shared_offset));
+    oriel_file_free(memory->shared_offset);
+}
+
+/* Device memory; and host memory whose pages a GPU uses, which must stay where they are. *is_done:
+ * it is one of these. */
+static enum oriel_status gpu_range_append(struct oriel_user_memory *memory, uintptr_t start,
+                                          uintptr_t end, bool others, bool *is_done)
+{
+    const struct oriel_gpu_memory allocation = oriel_gpu_find((const void *)start);
+    *is_done = allocation.kind != ORIEL_GPU_HOST;
+    if (!*is_done)
+        return ORIEL_OK;
+    if (allocation.kind == ORIEL_GPU_DEVICE)
+        return device_range_append(memory, start, end);
+    memory->only_owner_copies = allocation.kind == ORIEL_GPU_MANAGED;
+    if (others)
+        memory->reason = allocation.kind == ORIEL_GPU_MANAGED ? "it is managed by a GPU's driver"
+                                                              : "it is pinned for a GPU";
+    return range_append(memory, &(struct oriel_memory_range){start, end, ORIEL_SHARING_PRIVATE, 0});
+}
+
 static enum oriel_status user_memory_classify(struct oriel_user_memory *memory, uintptr_t start,
                                               uintptr_t end, bool others)
 {
     enum oriel_status status = ORIEL_OK;
-    for (uintptr_t at = start; at < end && status == ORIEL_OK;) {
+    bool is_done = false;
+    if (oriel_gpu_is_loaded())
+        status = gpu_range_append(memory, start, end, others, &is_done);
+    for (uintptr_t at = start; at < end && !is_done && status == ORIEL_OK;) {
         struct oriel_memory_range range = oriel_registry_find(at, end);
         if (range.place == ORIEL_SHARING_ARENA) {
             status = range_append(memory, &range);
@@ -263,6 +323,7 @@ uint64_t oriel_user_memory_close(struct oriel_user_memory *memory)
         account_limit_debt(TENFOLD * (int64_t)cost_ns > DEBT_NS ? TENFOLD * (int64_t)cost_ns
                                                                 : DEBT_NS);
     }
+    device_range_release(memory);
     free(memory->references);
     if (memory->ranges != &memory->first_range)
         free(memory->ranges);
@@ -275,7 +336,8 @@ unsigned oriel_user_memory_paths(const struct oriel_user_memory *memory)
 {
     static const unsigned path_bits[] = {[ORIEL_SHARING_PRIVATE] = ORIEL_PATH_COPY,
                                          [ORIEL_SHARING_ARENA] = ORIEL_PATH_DIRECT,
-                                         [ORIEL_SHARING_PROMOTED] = ORIEL_PATH_PROMOTED};
+                                         [ORIEL_SHARING_PROMOTED] = ORIEL_PATH_PROMOTED,
+                                         [ORIEL_SHARING_DEVICE] = ORIEL_PATH_GPU};
     unsigned all = 0;
     for (size_t i = 0; i < memory->range_count; i++)
         all |= path_bits[memory->ranges[i].place];

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-enum { ORIEL_PATH_DIRECT = 1, ORIEL_PATH_PROMOTED = 2, ORIEL_PATH_COPY = 4 };
+enum { ORIEL_PATH_DIRECT = 1, ORIEL_PATH_PROMOTED = 2, ORIEL_PATH_COPY = 4, ORIEL_PATH_GPU = 8 };
 
 struct oriel_user_memory {
     /* in ascending order, without gaps; adjacent ranges of the same kind are joined */
@@ -19,6 +19,8 @@ struct oriel_user_memory {
     struct oriel_memory_range first_range; /* storage for a single range */
     struct oriel_promoted *references;
     size_t reference_count;
+    bool only_owner_copies; /* the memory moves to and from a GPU when it is touched */
+    uint64_t shared_offset; /* of struct oriel_gpu_shared of device memory; 0: it is none */
     uint64_t since_ns;
     uint64_t until_ns;   /* 0 until freeing the window begins */
     int32_t ranks;       /* of the window: they wait while one of them promotes */
@@ -30,7 +32,8 @@ struct oriel_user_memory {
 };
 
 /* Classifies [base, base + size_bytes), size_bytes above 0, and promotes what it may. others: the
- * window has other ranks. Returns ORIEL_E_NO_MEM on failure. */
+ * window has other ranks. ORIEL_E_NO_MEM; or ORIEL_E_BASE if it is device memory that exceeds its
+ * allocation, ORIEL_E_UNSUPPORTED if it is device memory that other ranks cannot map. */
 enum oriel_status oriel_user_memory_open(uintptr_t base, uint64_t size_bytes, bool others,
                                          struct oriel_user_memory **out);
 

@@ -6,13 +6,21 @@
  * accumulate_layouts.c walks datatypes with holes. */
 #include "rma/accumulate_update.h"
 
+#include "gpu/update.h"
 #include "internode/origin/origin_rma.h"
 #include "rma/deferred.h"
+#include "rma/device_buffers.h"
 #include "rma/rma.h"
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
 
-enum { STAGE_BYTES = 16384, STAGE_PAIRS = 512 };
+enum {
+    STAGE_BYTES = 16384,
+    STAGE_PAIRS = 512,
+    /* limit in memory of a GPU per acquisition of the lock: a copy of it to the device takes more
+     * than ten times as long as to begin the copy and the kernel */
+    DEVICE_BULK_BYTES = 1 << 22,
+};
 
 static bool is_aligned(const void *address, uint64_t size_bytes)
 {
@@ -180,6 +188,23 @@ static enum oriel_status update_words(struct oriel_update *update, char *there, 
     return ORIEL_OK;
 }
 
+/* The GPU that has the target's memory computes. False if it cannot: then nothing has changed. */
+static bool update_by_gpu(const struct oriel_update *update, const struct oriel_path *path,
+                          const char *origin, char *result, uint64_t count,
+                          enum oriel_status *status)
+{
+    const struct oriel_gpu_update wanted = {.kind = update->kind,
+                                            .op = update->op,
+                                            .target = path->remote.direct,
+                                            .origin = origin,
+                                            .result = result,
+                                            .count = count};
+    if (path->transport != &oriel_transport_gpu || !oriel_gpu_update(&wanted, status))
+        return false;
+    *status = oriel_path_status(*status, update->window, update->rank);
+    return true;
+}
+
 /* count elements on one path, offset_bytes into the target's window. */
 static enum oriel_status update_one_path(struct oriel_update *update, uint64_t offset_bytes,
                                          const char *origin, char *result, uint64_t count)
@@ -197,6 +222,8 @@ static enum oriel_status update_one_path(struct oriel_update *update, uint64_t o
         return status;
     if (path.cpu_reaches)
         oriel_update_begin_plain(update);
+    if (update_by_gpu(update, &path, origin, result, count, &status))
+        return status;
     if (update_by_request(update, &path.remote, origin, result, count, &status))
         return oriel_path_status(status, update->window, update->rank);
     if (path.transport == &oriel_transport_agent)
@@ -207,8 +234,14 @@ static enum oriel_status update_one_path(struct oriel_update *update, uint64_t o
     return ORIEL_OK;
 }
 
-/* Of count elements at an offset, how many share the first one's path. A run may cross the end of
- * the bytes that every CPU reaches, and each element's path must depend on its own offset only. */
+static uint64_t at_most(uint64_t count, uint64_t most)
+{
+    return count < most ? count : most;
+}
+
+/* Of count elements at an offset, how many share the first one's path, up to the limit of one
+ * update. A run may cross the end of the bytes that every CPU reaches, and each element's
+ * path must depend on its own offset only. */
 static uint64_t count_one_path(const struct oriel_update *update, uint64_t offset_bytes,
                                uint64_t count)
 {
@@ -219,7 +252,9 @@ static uint64_t count_one_path(const struct oriel_update *update, uint64_t offse
     uint64_t alike = left_bytes / extent_bytes;
     if (alike == 0 || (!reached.cpu_reaches && left_bytes % extent_bytes != 0))
         alike++; /* the element that crosses the end is copied */
-    return alike < count ? alike : count;
+    const uint64_t most_bytes =
+        oriel_unlikely(reached.device != NULL) ? DEVICE_BULK_BYTES : ORIEL_BULK_BYTES;
+    return at_most(at_most(alike, count), most_bytes / extent_bytes);
 }
 
 enum oriel_status oriel_update_run(struct oriel_update *update, int64_t at_bytes,
@@ -232,9 +267,8 @@ enum oriel_status oriel_update_run(struct oriel_update *update, int64_t at_bytes
     enum oriel_status status = ORIEL_OK;
     for (uint64_t done = 0; done < count && status == ORIEL_OK;) {
         uint64_t at = done * extent_bytes;
-        uint64_t now = count - done < most ? count - done : most;
-        if (!whole)
-            now = count_one_path(update, offset_bytes + at, now);
+        uint64_t now = whole ? at_most(count - done, most)
+                             : count_one_path(update, offset_bytes + at, count - done);
         status = update_one_path(update, offset_bytes + at, origin != NULL ? origin + at : NULL,
                                  result != NULL ? result + at : NULL, now);
         done += now;
@@ -273,6 +307,64 @@ enum oriel_status oriel_accumulate_run(struct oriel_window *window, int32_t rank
     return status;
 }
 
+static bool operand_is_device(const struct oriel_operand *operand)
+{
+    return operand != NULL && oriel_buffer_is_device(operand->here, &operand->side);
+}
+
+/* Elements in one run, of buffers of which some are device memory: all of them at once, since a GPU
+ * needs little time for many. False if none can: then nothing has changed. */
+static bool accumulate_by_gpu(struct oriel_update *update, const struct oriel_operand *origin,
+                              const struct oriel_operand *result, uint64_t count,
+                              enum oriel_status *status)
+{
+    if (oriel_is_internode(update->window, update->rank))
+        return false;
+    const uint64_t len_bytes = count * oriel_kinds[update->kind].extent_bytes;
+    const struct oriel_path path =
+        oriel_path_find(update->window, update->rank, update->offset_bytes, 0, (int64_t)len_bytes);
+    if (path.transport != &oriel_transport_gpu)
+        return false;
+    oriel_deferred_do(update->window, update->rank);
+    *status = oriel_update_lock(update);
+    if (*status != ORIEL_OK)
+        return true;
+    const bool is_done = update_by_gpu(update, &path, origin != NULL ? origin->here : NULL,
+                                       result != NULL ? result->here : NULL, count, status);
+    oriel_update_unlock(update, true);
+    return is_done;
+}
+
+/* With mirrors of the buffers that are device memory. */
+static enum oriel_status accumulate_mirrored(struct oriel_window *window,
+                                             const struct oriel_span *target,
+                                             struct oriel_elements elements, enum oriel_operator op,
+                                             const struct oriel_operand *origin,
+                                             const struct oriel_operand *result)
+{
+    struct oriel_operand from = {NULL, target->side};
+    struct oriel_operand to = from;
+    struct oriel_mirror origin_mirror = {.memory = NULL};
+    struct oriel_mirror result_mirror = {.memory = NULL};
+    enum oriel_status status = ORIEL_OK;
+    if (origin != NULL) {
+        from.side = origin->side;
+        status = oriel_mirror_open(&origin_mirror, origin->here, &from.side, true);
+        from.here = origin_mirror.here;
+    }
+    if (status == ORIEL_OK && result != NULL) {
+        to.side = result->side;
+        status = oriel_mirror_open(&result_mirror, result->here, &to.side, false);
+        to.here = result_mirror.here;
+    }
+    if (status == ORIEL_OK)
+        status = oriel_accumulate(window, target, elements, op, origin != NULL ? &from : NULL,
+                                  result != NULL ? &to : NULL);
+    status = oriel_mirrors_settle(window, target->rank, status);
+    oriel_mirror_close(&origin_mirror);
+    return oriel_mirror_store(&result_mirror, status);
+}
+
 enum oriel_status oriel_accumulate(struct oriel_window *window, const struct oriel_span *target,
                                    struct oriel_elements elements, enum oriel_operator op,
                                    const struct oriel_operand *origin,
@@ -292,6 +384,16 @@ enum oriel_status oriel_accumulate(struct oriel_window *window, const struct ori
     const uint64_t count = elements.count;
     if (count == 0)
         return ORIEL_OK;
+    if (oriel_device_buffers_occur(window)) {
+        status = oriel_device_wait(window);
+        if (status != ORIEL_OK)
+            return status;
+        if (operand_is_device(origin) || operand_is_device(result)) {
+            if (dense && accumulate_by_gpu(&update, origin, result, count, &status))
+                return status;
+            return accumulate_mirrored(window, target, elements, op, origin, result);
+        }
+    }
     if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_accumulate(window, target, elements, op, origin, result);
     if (dense && origin != NULL && result == NULL &&

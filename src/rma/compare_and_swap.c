@@ -4,6 +4,7 @@
 #include "internode/origin/origin_rma.h"
 #include "reduce/cpu_swap.h"
 #include "rma/deferred.h"
+#include "rma/device_buffers.h"
 #include "rma/path_select.h"
 #include "rma/rma.h"
 #include "sync/accumulate_mutex.h"
@@ -81,6 +82,33 @@ static enum oriel_status swap_single(struct oriel_window *window, int32_t rank, 
     return ORIEL_OK;
 }
 
+static bool any_is_device(const struct oriel_side *one, const void *origin, const void *compare,
+                          const void *result)
+{
+    return oriel_buffer_is_device(origin, one) || oriel_buffer_is_device(compare, one) ||
+           oriel_buffer_is_device(result, one);
+}
+
+/* With mirrors of the buffers that are device memory. */
+static enum oriel_status swap_mirrored(struct oriel_window *window, const struct oriel_span *target,
+                                       const void *origin, const void *compare, void *result)
+{
+    const struct oriel_side *one = &target->side;
+    struct oriel_mirror mirrors[3] = {{.memory = NULL}, {.memory = NULL}, {.memory = NULL}};
+    enum oriel_status status = oriel_mirror_open(&mirrors[0], origin, one, true);
+    if (status == ORIEL_OK)
+        status = oriel_mirror_open(&mirrors[1], compare, one, true);
+    if (status == ORIEL_OK)
+        status = oriel_mirror_open(&mirrors[2], result, one, false);
+    if (status == ORIEL_OK)
+        status = oriel_compare_and_swap(window, target, mirrors[0].here, mirrors[1].here,
+                                        mirrors[2].here);
+    status = oriel_mirrors_settle(window, target->rank, status);
+    oriel_mirror_close(&mirrors[0]);
+    oriel_mirror_close(&mirrors[1]);
+    return oriel_mirror_store(&mirrors[2], status);
+}
+
 enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
                                          const struct oriel_span *target, const void *origin,
                                          const void *compare, void *result)
@@ -93,6 +121,13 @@ enum oriel_status oriel_compare_and_swap(struct oriel_window *window,
     if (contains_elements && !is_aligned)
         return oriel_fail(ORIEL_E_ARG, "the place at rank %d is not aligned to 16 bytes",
                           (int)target->rank);
+    if (oriel_device_buffers_occur(window)) {
+        const enum oriel_status status = oriel_device_wait(window);
+        if (status != ORIEL_OK)
+            return status;
+        if (any_is_device(&target->side, origin, compare, result))
+            return swap_mirrored(window, target, origin, compare, result);
+    }
     if (oriel_unlikely(oriel_is_internode(window, target->rank)))
         return oriel_internode_compare_and_swap(window, target, origin, compare, result);
     oriel_deferred_do(window, target->rank);

@@ -6,6 +6,7 @@
 #include "rma/copy_remote.h"
 
 #include "base/atomic.h"
+#include "gpu/gpu.h"
 #include "transport/shared/copy_strided.h"
 
 #include <stdlib.h>
@@ -161,6 +162,7 @@ static bool get_whole(const struct oriel_transport *transport, const struct orie
     const uint64_t pieces =
         pieces_of(target) > pieces_of(origin) ? pieces_of(target) : pieces_of(origin);
     if (pieces < WHOLE_PIECES || !oriel_copy_is_supported(target, origin) ||
+        oriel_gpu_is_device(oriel_at(here, origin->layout->low_bytes)) ||
         !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, &low_bytes,
                              &high_bytes) ||
         __builtin_sub_overflow(high_bytes, low_bytes, &span_bytes) || span_bytes > WHOLE_BYTES ||
@@ -171,7 +173,8 @@ static bool get_whole(const struct oriel_transport *transport, const struct orie
                                        remote->agent,
                                        remote->pid,
                                        remote->writers,
-                                       remote->polled};
+                                       remote->polled,
+                                       NULL};
     char *whole = malloc((size_t)span_bytes);
     const bool came = whole != NULL &&
                       transport->read(&first, whole, (uint64_t)span_bytes) == ORIEL_OK &&

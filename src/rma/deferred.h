@@ -3,6 +3,7 @@
 #ifndef ORIEL_RMA_DEFERRED_H
 #define ORIEL_RMA_DEFERRED_H
 
+#include "gpu/gpu.h"
 #include "reduce/kind.h"
 #include "window/window.h"
 
@@ -41,12 +42,25 @@ static inline void oriel_deferred_do(struct oriel_window *window, int32_t rank)
         oriel_deferred_do_all(window, rank);
 }
 
-/* D4, for a call that completes: the same for a target, or for all for -1. Returns the failure that
- * was not reported yet (P5). */
+/* Waits for the copies of device memory that this process has begun on the window. Completes all
+ * operations that have them, at origin and target. */
+static inline enum oriel_status oriel_deferred_copies_end(struct oriel_window *window)
+{
+    struct oriel_gpu_copies *begun = atomic_load_explicit(&window->begun, memory_order_acquire);
+    return oriel_likely(begun == NULL) || oriel_load_acquire(&begun->count) == 0
+               ? ORIEL_OK
+               : oriel_gpu_copies_end(begun);
+}
+
+/* D4, for a call that completes: the same for a target, or for all for -1, and the end of copies
+ * that were begun. Returns the failure that was not reported yet (P5). */
 static inline enum oriel_status oriel_deferred_complete(struct oriel_window *window, int32_t rank)
 {
-    return oriel_likely(window->deferred == NULL) ? ORIEL_OK
-                                                  : oriel_deferred_complete_all(window, rank);
+    const enum oriel_status status = oriel_likely(window->deferred == NULL)
+                                         ? ORIEL_OK
+                                         : oriel_deferred_complete_all(window, rank);
+    const enum oriel_status ended = oriel_deferred_copies_end(window);
+    return status == ORIEL_OK ? ended : status;
 }
 
 /* --- accumulate.c --- */

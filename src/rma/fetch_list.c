@@ -6,6 +6,7 @@
 #include "internode/origin/origin_rma.h"
 #include "rma/accumulate_update.h"
 #include "rma/deferred.h"
+#include "rma/device_buffers.h"
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
 #include "transport/agent/agent.h"
@@ -262,11 +263,46 @@ static enum oriel_status update_pairs(struct oriel_window *window,
     return status;
 }
 
+/* With mirrors of the buffers that are device memory. */
+static enum oriel_status update_mirrored(struct oriel_window *window,
+                                         const struct oriel_element_list *list)
+{
+    const struct oriel_side elements = {list->type, list->count};
+    struct oriel_element_list mirrored = *list;
+    struct oriel_mirror origin = {.memory = NULL}, result = {.memory = NULL};
+    enum oriel_status status = ORIEL_OK;
+    if (list->op != ORIEL_OPERATOR_NO_OP)
+        status = oriel_mirror_open(&origin, list->origin, &elements, true);
+    if (status == ORIEL_OK)
+        status = oriel_mirror_open(&result, list->result, &elements, false);
+    mirrored.origin = origin.here;
+    mirrored.result = result.here;
+    if (status == ORIEL_OK)
+        status = oriel_fetch_and_op_list(window, &mirrored);
+    status = oriel_mirrors_settle(window, list->rank, status);
+    oriel_mirror_close(&origin);
+    return oriel_mirror_store(&result, status);
+}
+
+static bool has_device_buffers(const struct oriel_element_list *list)
+{
+    const struct oriel_side elements = {list->type, list->count};
+    return (list->op != ORIEL_OPERATOR_NO_OP && oriel_buffer_is_device(list->origin, &elements)) ||
+           oriel_buffer_is_device(list->result, &elements);
+}
+
 enum oriel_status oriel_fetch_and_op_list(struct oriel_window *window,
                                           const struct oriel_element_list *list)
 {
     const bool has_singles = kind_of(list)->native[list->op] != NULL;
     enum oriel_status status = ORIEL_OK;
+    if (oriel_device_buffers_occur(window)) {
+        status = oriel_device_wait(window);
+        if (status != ORIEL_OK)
+            return status;
+        if (has_device_buffers(list))
+            return update_mirrored(window, list);
+    }
     if (kind_of(list)->padded)
         return update_pairs(window, list);
     if (oriel_is_internode(window, list->rank))

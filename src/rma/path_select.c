@@ -1,6 +1,8 @@
 /* Moves runs of bytes to and from a target, and reports failures of transports. */
 #include "rma/path_select.h"
 
+#include "rma/device_maps.h"
+
 #include <stdio.h>
 #include <time.h>
 
@@ -25,6 +27,19 @@ static bool has_died(const struct oriel_identity *who)
     }
     without_memory = *who;
     return false;
+}
+
+struct oriel_path oriel_path_device_find(const struct oriel_window *window, int32_t target,
+                                         const struct oriel_path_range *range,
+                                         struct oriel_remote remote)
+{
+    remote.direct = oriel_device_maps_find(window, target, range->device, remote.address);
+    if (remote.direct != NULL)
+        return (struct oriel_path){&oriel_transport_gpu, remote, false};
+    if (!window->by_agent)
+        return (struct oriel_path){&oriel_transport_unmapped, remote, false};
+    remote.agent = oriel_agent_of(window->group->peers[target]);
+    return (struct oriel_path){&oriel_transport_agent, remote, false};
 }
 
 enum oriel_status oriel_path_write(const struct oriel_path *path, const void *here,

@@ -2,6 +2,7 @@
 #ifndef ORIEL_RMA_PATH_SELECT_H
 #define ORIEL_RMA_PATH_SELECT_H
 
+#include "gpu/share.h"
 #include "memory/agent_area.h"
 #include "memory/polled_area.h"
 #include "rma/region_lookup.h"
@@ -26,7 +27,15 @@ struct oriel_path_range {
     uint64_t end;
     bool cpu_reaches;
     char *base; /* this process's address of offset 0, if the CPU reaches it */
+    const struct oriel_gpu_shared *device; /* NULL: not memory of a GPU */
 };
+
+static inline const struct oriel_gpu_shared *oriel_path_device(const struct oriel_window *window,
+                                                               int32_t target, uint64_t offset)
+{
+    return offset == 0 ? NULL
+                       : (const struct oriel_gpu_shared *)(window->control_bases[target] + offset);
+}
 
 static inline struct oriel_path_range oriel_path_range_at(const struct oriel_window *window,
                                                           int32_t target, uint64_t offset_bytes)
@@ -35,17 +44,27 @@ static inline struct oriel_path_range oriel_path_range_at(const struct oriel_win
     struct oriel_region_lookup region;
     if (there->placement == ORIEL_PLACEMENT_REGIONS) {
         if (!oriel_region_lookup_find(window, target, there->address + offset_bytes, &region))
-            return (struct oriel_path_range){offset_bytes + 1, false, NULL};
+            return (struct oriel_path_range){offset_bytes + 1, false, NULL, NULL};
         int64_t from_address = (int64_t)(region.offset - region.start + there->address);
         return (struct oriel_path_range){region.end - there->address, region.offset != 0,
-                                         oriel_at(window->control_bases[target], from_address)};
+                                         oriel_at(window->control_bases[target], from_address),
+                                         oriel_path_device(window, target, region.device)};
     }
+    if (there->placement == ORIEL_PLACEMENT_DEVICE)
+        return (struct oriel_path_range){UINT64_MAX, false, NULL,
+                                         oriel_path_device(window, target, there->offset)};
     if (offset_bytes - there->direct_low < there->direct_bytes)
         return (struct oriel_path_range){there->direct_low + there->direct_bytes, true,
-                                         oriel_window_direct(window, target, 0)};
+                                         oriel_window_direct(window, target, 0), NULL};
     return (struct oriel_path_range){
-        offset_bytes < there->direct_low ? there->direct_low : UINT64_MAX, false, NULL};
+        offset_bytes < there->direct_low ? there->direct_low : UINT64_MAX, false, NULL, NULL};
 }
+
+/* The path to memory of a GPU: its driver copies if this process can map it, else the target's
+ * agent. */
+struct oriel_path oriel_path_device_find(const struct oriel_window *window, int32_t target,
+                                         const struct oriel_path_range *range,
+                                         struct oriel_remote remote);
 
 /* The path to the bytes from low_bytes to high_bytes around an offset in a target's window. A
  * process loads and stores its own memory, whatever its placement for others. */
@@ -68,6 +87,8 @@ static inline struct oriel_path oriel_path_find(const struct oriel_window *windo
         remote.direct = oriel_at(alike.base, (int64_t)offset_bytes);
         return (struct oriel_path){&oriel_transport_shared, remote, true};
     }
+    if (oriel_unlikely(alike.device != NULL))
+        return oriel_path_device_find(window, target, &alike, remote);
     remote.direct = (void *)(uintptr_t)remote.address;
     if (target == window->rank && oriel_path_serves_internode)
         return (struct oriel_path){&oriel_transport_cma, remote, false};
@@ -105,7 +126,8 @@ static inline struct oriel_remote oriel_remote_advance(const struct oriel_remote
                                  remote->agent,
                                  remote->pid,
                                  remote->writers,
-                                 remote->polled};
+                                 remote->polled,
+                                 NULL};
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "internode/origin/origin_rma.h"
 #include "rma/copy_remote.h"
 #include "rma/deferred.h"
+#include "rma/device_buffers.h"
 #include "rma/path_select.h"
 #include "rma/rma.h"
 #include "transport/shared/copy.h"
@@ -45,6 +46,8 @@ static enum oriel_status transfer_by_path(struct oriel_window *window,
     struct oriel_path path =
         oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     items_trim(to_target ? &at_target : &at_origin, len_bytes);
+    if (oriel_unlikely(path.transport == &oriel_transport_gpu))
+        path.remote.begun = oriel_device_copies(window);
     if (!is_plain)
         status = oriel_copy_remote(path.transport, &path.remote, &at_target, here, &at_origin,
                                    to_target);
@@ -89,11 +92,16 @@ transfer_span(struct oriel_window *window, const struct oriel_span *target, char
 enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target,
                             const void *here, const struct oriel_side *origin)
 {
-    return transfer_span(window, target, (char *)(uintptr_t)here, origin, true);
+    char *buffer = (char *)(uintptr_t)here;
+    if (oriel_device_buffers_occur(window) && oriel_buffer_is_device(here, origin))
+        return oriel_device_transfer(window, target, buffer, origin, true);
+    return transfer_span(window, target, buffer, origin, true);
 }
 
 enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target,
                             void *here, const struct oriel_side *origin)
 {
+    if (oriel_device_buffers_occur(window) && oriel_buffer_is_device(here, origin))
+        return oriel_device_transfer(window, target, here, origin, false);
     return transfer_span(window, target, here, origin, false);
 }

@@ -57,11 +57,15 @@ static bool region_search(const struct oriel_regions *regions, const char *file_
         uint64_t region_end = oriel_region_lookup_get(&region->end);
         if (oriel_region_lookup_get(&region->start) > held_to || region_end <= held_to)
             break;
-        if (i == first)
-            *found = (struct cached_region){
-                .version = version,
-                .region = {oriel_region_lookup_get(&region->start), region_end,
-                           ORIEL_REGION_OFFSET(oriel_region_lookup_get(&region->place))}};
+        if (i == first) {
+            const uint64_t place = oriel_region_lookup_get(&region->place);
+            const bool is_device = (place & ORIEL_REGION_DEVICE) != 0;
+            *found = (struct cached_region){.version = version,
+                                            .region = {oriel_region_lookup_get(&region->start),
+                                                       region_end,
+                                                       is_device ? 0 : ORIEL_REGION_OFFSET(place),
+                                                       is_device ? ORIEL_REGION_OFFSET(place) : 0}};
+        }
         held_to = region_end;
         *held = held_to >= end;
     }

@@ -12,6 +12,7 @@ struct oriel_region_lookup {
     uint64_t start;
     uint64_t end;
     uint64_t offset; /* of start in the target's memory file; 0: reached by copies */
+    uint64_t device; /* of struct oriel_gpu_shared there; 0: no memory of a GPU */
 };
 
 /* Whether all of [address, address + len_bytes) is in the target's table, in one region or in

@@ -14,12 +14,13 @@
 #include <stdint.h>
 
 struct oriel_agent;
+struct oriel_gpu_copies;
 struct oriel_polled;
 struct oriel_remote_writers;
 
 /* An address in a process of this node. */
 struct oriel_remote {
-    void *direct;              /* its address in this process; shared transport only */
+    void *direct;              /* its address in this process; shared and GPU transport only */
     uint64_t address;          /* its address in the owner; CMA and agent only */
     struct oriel_agent *agent; /* the owner's agent area, as mapped in this process; agent only */
     int32_t pid;               /* of the owner; CMA and agent only */
@@ -28,6 +29,8 @@ struct oriel_remote {
     /* request area that the owner's threads serve while they wait; NULL if there is none. CMA and
      * agent only */
     struct oriel_polled *polled;
+    /* NULL, or the copies may be left to the end of these; GPU transport only */
+    struct oriel_gpu_copies *begun;
 };
 
 /* The address offset_bytes after base. Computed with integers, because base alone may be outside
@@ -60,5 +63,9 @@ extern const struct oriel_transport oriel_transport_shared; /* load and store */
 extern const struct oriel_transport oriel_transport_cma;    /* process_vm_writev and readv */
 /* requests to a thread of the owner: agent/agent.h */
 extern const struct oriel_transport oriel_transport_agent;
+/* the driver of a GPU, to and from its memory; here may be device memory, too */
+extern const struct oriel_transport oriel_transport_gpu;
+/* memory of a GPU that this process cannot map: fails with this thread's last message */
+extern const struct oriel_transport oriel_transport_unmapped;
 
 #endif

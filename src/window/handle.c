@@ -6,6 +6,7 @@
 #include "base/fork.h"
 #include "base/hash_table.h"
 #include "base/options.h"
+#include "gpu/gpu.h"
 
 #include <stdlib.h>
 
@@ -26,6 +27,9 @@ struct oriel_window *oriel_handle_find_slow(uint64_t key)
     struct oriel_window *window = oriel_hash_table_find(&table, key);
     if (window == NULL || is_forwarded(window))
         return NULL;
+    /* the fast paths take every buffer for host memory */
+    if (oriel_gpu_is_loaded() && !window->only_host_buffers)
+        return window;
     /* 0 ranks if operations may be outstanding: the fast paths of synchronisation complete none, so
      * no rank may be within their bound */
     const bool all_complete = window->internode == NULL && window->deferred == NULL;

@@ -6,6 +6,7 @@
 #include "memory/file.h"
 #include "oriel/ext.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,23 +44,33 @@ static bool is_ordering(const char *value)
     return value[0] != '\0';
 }
 
+/* The restrictors of a kind of memory; NULL: unknown kind. */
+static const char *const *restrictors_of(const char *kind)
+{
+    static const char *const of_mpi[] = {"alloc_mem", "win_allocate", "win_allocate_shared", NULL};
+    static const char *const of_cuda[] = {"device", "managed", "host", NULL};
+    static const char *const none[] = {NULL};
+    return strcmp(kind, "mpi") == 0      ? of_mpi
+           : strcmp(kind, "cuda") == 0   ? of_cuda
+           : strcmp(kind, "system") == 0 ? none
+                                         : NULL;
+}
+
 /* The kinds of memory that the program may pass to this library (MPI-4.1, 12.4.3), each with or
  * without restrictors. */
 static bool is_memory_kinds(const char *value)
 {
-    static const char *const restrictors[] = {"alloc_mem", "win_allocate", "win_allocate_shared"};
     char copy[ORIEL_HINT_BYTES];
     char *rest = NULL;
     strcpy(copy, value);
     for (char *kind = strtok_r(copy, ",", &rest); kind != NULL; kind = strtok_r(NULL, ",", &rest)) {
         char *inner = NULL;
         const char *word = strtok_r(kind, ":", &inner);
-        bool known = word != NULL && (strcmp(word, "mpi") == 0 || strcmp(word, "system") == 0);
-        bool has_restrictors = known && word[0] == 'm';
+        const char *const *restrictors = word != NULL ? restrictors_of(word) : NULL;
+        bool known = restrictors != NULL;
         while (known && (word = strtok_r(NULL, ":", &inner)) != NULL) {
             known = false;
-            for (unsigned i = 0; has_restrictors && i < sizeof restrictors / sizeof restrictors[0];
-                 i++)
+            for (unsigned i = 0; restrictors[i] != NULL; i++)
                 known = known || strcmp(word, restrictors[i]) == 0;
         }
         if (!known)
@@ -87,6 +98,14 @@ static bool is_numa_node(const char *value)
 {
     return (is_number(value) && strlen(value) < 6) || strcmp(value, "local") == 0 ||
            strcmp(value, "interleave") == 0;
+}
+
+/* A handle as printed by %p or as a decimal number. */
+static bool is_stream(const char *value)
+{
+    char *end;
+    strtoull(value, &end, 0);
+    return isdigit((unsigned char)value[0]) && *end == '\0';
 }
 
 /* Powers of two. Values below the default may be ignored (MPI-4.1, 10.2). */
@@ -134,6 +153,8 @@ enum oriel_status oriel_hints_update(struct oriel_hints *hints, MPI_Info info)
     strcpy(updated.notifications, hints->notifications);
     strcpy(updated.minimum_alignment, hints->minimum_alignment);
     strcpy(updated.numa_node, hints->numa_node);
+    strcpy(updated.memory_kinds, hints->memory_kinds);
+    strcpy(updated.wanted_kinds, hints->wanted_kinds);
     *hints = updated;
     return ORIEL_OK;
 }
@@ -205,6 +226,35 @@ struct oriel_pages_placement oriel_hints_placement(const struct oriel_hints *hin
         return (struct oriel_pages_placement){ORIEL_PAGES_INTERLEAVED, -1};
     return (struct oriel_pages_placement){
         ORIEL_PAGES_ON_NODE, strcmp(value, "local") == 0 ? oriel_pages_node() : atoi(value)};
+}
+
+bool oriel_hints_stream(const struct oriel_hints *hints, uint64_t *out)
+{
+    *out = strtoull(hints->cuda_stream, NULL, 0);
+    return hints->cuda_stream[0] != '\0';
+}
+
+/* Whether a list of kinds has device memory. */
+static bool has_device(const char *kinds)
+{
+    const char *cuda = strstr(kinds, "cuda");
+    for (; cuda != NULL; cuda = strstr(cuda + 1, "cuda")) {
+        const size_t len = strcspn(cuda, ",");
+        const char *device = strstr(cuda, "device");
+        if (len == strlen("cuda") || (device != NULL && device < cuda + len))
+            return true;
+    }
+    return false;
+}
+
+bool oriel_hints_allow_device(const struct oriel_hints *hints)
+{
+    return hints->memory_kinds[0] == '\0' || has_device(hints->memory_kinds);
+}
+
+bool oriel_hints_want_device(const struct oriel_hints *hints)
+{
+    return has_device(hints->wanted_kinds);
 }
 
 void oriel_hints_clear_placement(struct oriel_hints *hints)

@@ -1,6 +1,6 @@
 /* The hints of a window (MPI-4.1, 13.2.1): one row per hint in hints.def, and the current value as
- * text. Oriel's semantics depend only on noncontig, minimum_alignment and notifications, which only
- * window creation reads. */
+ * text. Oriel's semantics depend only on noncontig, minimum_alignment, notifications,
+ * memory_kinds and wanted_kinds, which only window creation reads, and on cuda_stream. */
 #ifndef ORIEL_WINDOW_HINTS_H
 #define ORIEL_WINDOW_HINTS_H
 
@@ -57,6 +57,15 @@ uint64_t oriel_hints_alignment(const struct oriel_hints *hints);
 /* oriel_numa_node: where the calling rank's memory is to come from. "local" is the NUMA node of the
  * calling thread now. */
 struct oriel_pages_placement oriel_hints_placement(const struct oriel_hints *hints);
+
+/* oriel_cuda_stream: the program's stream of a GPU; false without the hint. */
+bool oriel_hints_stream(const struct oriel_hints *hints, uint64_t *out);
+
+/* mpi_assert_memory_alloc_kinds: whether buffers may be device memory. True without the hint. */
+bool oriel_hints_allow_device(const struct oriel_hints *hints);
+
+/* mpi_memory_alloc_kinds: whether Oriel allocates device memory. */
+bool oriel_hints_want_device(const struct oriel_hints *hints);
 
 /* It is not in effect. */
 void oriel_hints_clear_placement(struct oriel_hints *hints);

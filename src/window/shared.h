@@ -26,12 +26,13 @@ enum oriel_placement {
     ORIEL_PLACEMENT_NETWORK, /* on another node: messages to its agent (internode/internode.h) */
     /* per address, from the target's table of regions: dynamic windows, memory of several kinds */
     ORIEL_PLACEMENT_REGIONS,
+    ORIEL_PLACEMENT_DEVICE, /* memory of a GPU at address, copied by its driver */
 };
 
 /* One target's window. The node leader writes it before creation ends; read-only afterwards. */
 struct oriel_target {
     /* ORIEL_PLACEMENT_DIRECT, ORIEL_PLACEMENT_MIXED: of the first byte, in the memory file that
-     * contains it */
+     * contains it. ORIEL_PLACEMENT_DEVICE: of struct oriel_gpu_shared, in the target's own */
     uint64_t offset;
     /* bytes that every origin loads and stores: all, none, or those from direct_low on */
     uint64_t direct_bytes;
@@ -172,12 +173,13 @@ static inline bool oriel_access_is_lock(uint8_t access)
 struct oriel_region {
     _Atomic uint64_t start;
     _Atomic uint64_t end;
-    /* 0: reached by copies; otherwise the offset of start in the owner's memory file. The upper
-     * bits contain marks. */
+    /* 0: reached by copies; otherwise the offset of start in the owner's memory file, or of the
+     * struct oriel_gpu_shared of device memory. The upper bits contain marks. */
     _Atomic uint64_t place;
 };
 #define ORIEL_REGION_CONTINUES     (UINT64_C(1) << 63)
-#define ORIEL_REGION_OFFSET(place) ((place) & ~ORIEL_REGION_CONTINUES)
+#define ORIEL_REGION_DEVICE        (UINT64_C(1) << 62)
+#define ORIEL_REGION_OFFSET(place) ((place) & ~(ORIEL_REGION_CONTINUES | ORIEL_REGION_DEVICE))
 
 /* An array of struct oriel_region, sorted by start, in the owner's memory file. */
 struct oriel_region_table {

@@ -37,6 +37,7 @@ struct oriel_members {
     uint64_t groups_freed; /* number of groups that the program had freed when these were found */
 };
 
+struct oriel_gpu_copies;
 struct oriel_window_host; /* the host's objects of this window: window/host_objects.h */
 
 struct oriel_window {
@@ -74,6 +75,9 @@ struct oriel_window {
         *internode; /* NULL: all ranks are on this node (internode/internode.h) */
     /* NULL: no operation of this process is queued here (rma/deferred.h) */
     struct oriel_deferred *deferred;
+    void *device_memory; /* that MPI_Win_allocate has allocated; NULL: it is not device memory */
+    /* NULL: this process has begun no copies of device memory here (rma/device_buffers.h) */
+    _Atomic(struct oriel_gpu_copies *) begun;
     /* an array of its own where some memory is in another process's file, otherwise NULL */
     struct oriel_peer **memory_peers;
     char **memory_base_array; /* likewise */
@@ -99,6 +103,8 @@ struct oriel_window {
     /* memory outside memory files is reached through its owner's agent, not by CMA; the same on
      * all ranks */
     bool by_agent;
+    /* the program has asserted that it passes no device memory */
+    bool only_host_buffers;
     bool ending; /* in the barrier of MPI_Win_free, or past it */
     /* after a death: waits for the living ranks to leave the window as well (free.c) */
     bool abandoned;

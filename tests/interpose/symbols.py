@@ -26,13 +26,13 @@ ALWAYS = ["MPI_Get_library_version", "MPI_Init", "MPI_Init_thread", "MPI_Comm_sp
           "MPI_Wait", "MPI_Test", "MPI_Waitany", "MPI_Testany", "MPI_Waitall", "MPI_Testall", "MPI_Waitsome", "MPI_Testsome",
           "MPI_Request_get_status", "MPI_Start", "MPI_Startall", "MPI_Cancel", "MPI_Request_free"]
 
-# The names that liboriel.so may export: MPI's, Oriel's, dlsym, functions that a host's Fortran
+# The names that liboriel.so may export: MPI's, Oriel's, dlsym, dlopen, functions that a host's Fortran
 # library calls in its own C library, the UCX function that MPICH calls while it waits, madvise and
 # mremap.
-NAMES = {"mpich": re.compile(r"P?MPIX?_[A-Z]|oriel_|dlsym$|MPII_Win_[gs]et_attr$|ucp_worker_progress$|madvise$|mremap$"),
-         "openmpi": re.compile(r"P?MPIX?_[A-Z]|oriel_|dlsym$|p?mpi_win_[gs]et_attr_{0,2}$|mpi_win_get_name_f08_$|"
+NAMES = {"mpich": re.compile(r"P?MPIX?_[A-Z]|oriel_|dl(sym|open)$|MPII_Win_[gs]et_attr$|ucp_worker_progress$|madvise$|mremap$"),
+         "openmpi": re.compile(r"P?MPIX?_[A-Z]|oriel_|dl(sym|open)$|p?mpi_win_[gs]et_attr_{0,2}$|mpi_win_get_name_f08_$|"
                                r"ompi_win_[gs]et_attr_f$|madvise$|mremap$"),
-         "abi": re.compile(r"P?MPIX?_[A-Z]|oriel_|dlsym$|ucp_worker_progress$|madvise$|mremap$")}
+         "abi": re.compile(r"P?MPIX?_[A-Z]|oriel_|dl(sym|open)$|ucp_worker_progress$|madvise$|mremap$")}
 RUNTIME = re.compile(r"__tsan_|Annotate[A-Z]|(__)?mem(cpy|move|set|cmp)(_chk)?$|"
                      r"GOMP_[a-z]|gomp_|omp_[a-z]|__cxa_guard_(acquire|release)$|call_once$|pthread_[a-z]|sem_[a-z]|"
                      r"(thrd|mtx|cnd)_[a-z]")

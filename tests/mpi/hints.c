@@ -39,8 +39,10 @@ static const struct hint hints[] = {
     {"mpi_assert_memory_alloc_kinds",
      "",
      "mpi",
-     {"unknown", "mpi:nothing", "12", "unheard:of,mpi"},
-     false},
+     {"unknown", "mpi:nothing", "12", "cuda:mpi"},
+     true},
+    {"mpi_memory_alloc_kinds", "", "system", {"gpu", "system:device", "cuda:disk", "0"}, true},
+    {"oriel_cuda_stream", "", "0x7f10", {"stream", "-1", "0x", "12 3"}, false},
 };
 
 static MPI_Info info_of(const char *key, const char *value)
@@ -118,7 +120,7 @@ static void values_set_later_are_in_use(enum window_kind kind)
         info = info_of(hints[i].key, hints[i].initial);
         CHECK_OK(MPI_Win_set_info(win, info));
         MPI_Info_free(&info);
-        const char *last = hints[i].initial[0] != '\0'
+        const char *last = hints[i].initial[0] != '\0' || hints[i].creation_only
                                ? hints[i].initial
                                : hints[i].other; /* an empty value resets nothing */
         hint_expect(win, hints[i].key, last, "after set_info back");

@@ -67,7 +67,7 @@ bool oriel_region_lookup_find(const struct oriel_window *window, int32_t target,
 {
     if (!oriel_region_lookup_hold(window, target, address, 1))
         return false;
-    *out = (struct oriel_region_lookup){wire.attached_from, wire.attached_to, 0};
+    *out = (struct oriel_region_lookup){wire.attached_from, wire.attached_to, 0, 0};
     return true;
 }
 
@@ -334,4 +334,12 @@ void wire_deliver(void)
         free(waiting[which].request);
         waiting[which] = waiting[--waiting_count];
     }
+}
+
+/* Only for buffers in the memory of a GPU. */
+enum oriel_status oriel_internode_flush(struct oriel_window *window, int32_t target)
+{
+    (void)window, (void)target;
+    fail_msg("no buffer is device memory");
+    return ORIEL_OK;
 }

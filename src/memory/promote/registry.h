@@ -10,6 +10,7 @@ enum oriel_sharing {
     ORIEL_SHARING_PRIVATE,  /* reached only by copies: CMA, or the agent */
     ORIEL_SHARING_ARENA,    /* allocated in this process's memory file: load and store */
     ORIEL_SHARING_PROMOTED, /* shared in place: load and store */
+    ORIEL_SHARING_DEVICE,   /* of a GPU: copied by its driver */
 };
 
 /* Bytes [start, end) that are reached the same way. */
@@ -17,7 +18,9 @@ struct oriel_memory_range {
     uintptr_t start;
     uintptr_t end;
     enum oriel_sharing place;
-    uint64_t offset; /* of start, in this process's memory file; 0 for private memory */
+    /* of start, in this process's memory file; 0 for private memory. Of device memory: of its
+     * struct oriel_gpu_shared */
+    uint64_t offset;
 };
 
 /* The longest uniform range from start on, at most up to end. end is above start. Memory in peers'

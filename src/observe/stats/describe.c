@@ -27,6 +27,7 @@ uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target
         return target == window->rank ? ORIEL_PATH_direct
                : window->by_agent     ? ORIEL_PATH_agent
                                       : ORIEL_PATH_cma;
+    case ORIEL_PLACEMENT_DEVICE: return ORIEL_PATH_gpu;
     default: return ORIEL_PATH_BY_PLACE;
     }
 }
@@ -42,11 +43,9 @@ void oriel_observed_set_path(struct oriel_observed *observed)
     static const struct {
         const char *name;
         enum oriel_counted_path path;
-    } known_paths[] = {{"agent", ORIEL_PATH_agent},
-                       {"cma", ORIEL_PATH_cma},
-                       {"promoted", ORIEL_PATH_promoted},
-                       {"direct", ORIEL_PATH_direct},
-                       {"ucx", ORIEL_PATH_ucx}};
+    } known_paths[] = {{"agent", ORIEL_PATH_agent},   {"cma", ORIEL_PATH_cma},
+                       {"gpu", ORIEL_PATH_gpu},       {"promoted", ORIEL_PATH_promoted},
+                       {"direct", ORIEL_PATH_direct}, {"ucx", ORIEL_PATH_ucx}};
     struct oriel_window_record *record = observed->record;
     if (observed->window == NULL) {
         record->own_path = ORIEL_PATH_host;

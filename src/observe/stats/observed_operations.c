@@ -56,6 +56,8 @@ path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, u
         return oriel_load_relaxed(&oriel_window_control(window, target)->promoted)
                    ? ORIEL_PATH_promoted
                    : ORIEL_PATH_direct;
+    if (alike.device != NULL)
+        return ORIEL_PATH_gpu;
     if (target == window->rank)
         return ORIEL_PATH_direct;
     return window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;

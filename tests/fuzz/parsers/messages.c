@@ -239,7 +239,7 @@ bool oriel_region_lookup_find(const struct oriel_window *whose, int32_t target, 
                               struct oriel_region_lookup *out)
 {
     const uint64_t from = (uint64_t)(uintptr_t)exposed;
-    *out = (struct oriel_region_lookup){from, from + WINDOW_BYTES, 0};
+    *out = (struct oriel_region_lookup){from, from + WINDOW_BYTES, 0, 0};
     return oriel_region_lookup_hold(whose, target, address, 1);
 }
 

@@ -1,0 +1,176 @@
+/* Where the target's memory has an address in this process, host or device, the GPU's driver copies
+ * between it and the buffer. Everything else works on a mirror: targets that only the kernel, an
+ * agent or the network reaches, and operations that compute.
+ *
+ * Copies need not end before their operation returns: they are left on their stream until a call
+ * completes the operation (oriel_deferred_complete). Not so where another node's origin waits for
+ * the reply, or where flushes have their fast path, because the window takes no device buffers.
+ * Mirrors are complete when their operation returns, and all that computes reads and writes
+ * complete data.
+ *
+ * Between nodes an operation is not complete when its call returns. A mirror must outlive its
+ * operation, so that is flushed first. */
+#include "rma/device_buffers.h"
+
+#include "internode/origin/origin_sync.h"
+#include "rma/copy_remote.h"
+#include "rma/deferred.h"
+#include "rma/path_select.h"
+#include "rma/rma.h"
+
+#include <stdlib.h>
+
+static struct oriel_items items_of(const struct oriel_side *side)
+{
+    return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
+}
+
+/* --- mirrors --- */
+
+static enum oriel_status mirror_copy(struct oriel_mirror *mirror, bool to_device)
+{
+    const struct oriel_remote remote = {.direct = mirror->device};
+    const struct oriel_items items = items_of(mirror->side);
+    return oriel_copy_remote(&oriel_transport_gpu, &remote, &items, mirror->here, &items,
+                             to_device);
+}
+
+enum oriel_status oriel_mirror_open(struct oriel_mirror *mirror, const void *buffer,
+                                    const struct oriel_side *side, bool is_read)
+{
+    int64_t low_bytes, high_bytes;
+    char *here = (char *)(uintptr_t)buffer;
+    *mirror = (struct oriel_mirror){.here = here, .device = here, .side = side};
+    if (side->count * side->type->size_bytes == 0 || !oriel_buffer_is_device(buffer, side))
+        return ORIEL_OK;
+    oriel_layout_bounds(side->type->layout, side->count, side->type->extent_bytes, &low_bytes,
+                        &high_bytes);
+    mirror->memory = malloc((size_t)(high_bytes - low_bytes));
+    if (mirror->memory == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for a copy of %lld bytes of device memory",
+                          (long long)(high_bytes - low_bytes));
+    mirror->here = oriel_at(mirror->memory, -low_bytes);
+    const enum oriel_status status = is_read ? mirror_copy(mirror, false) : ORIEL_OK;
+    if (status != ORIEL_OK)
+        oriel_mirror_close(mirror);
+    return status;
+}
+
+void oriel_mirror_close(struct oriel_mirror *mirror)
+{
+    free(mirror->memory);
+    mirror->memory = NULL;
+}
+
+enum oriel_status oriel_mirror_store(struct oriel_mirror *mirror, enum oriel_status status)
+{
+    if (status == ORIEL_OK && mirror->memory != NULL)
+        status = mirror_copy(mirror, true);
+    oriel_mirror_close(mirror);
+    return status;
+}
+
+enum oriel_status oriel_mirrors_settle(struct oriel_window *window, int32_t target,
+                                       enum oriel_status status)
+{
+    if (!oriel_is_internode(window, target))
+        return status;
+    const enum oriel_status flushed = oriel_internode_flush(window, target);
+    return status == ORIEL_OK ? flushed : status;
+}
+
+/* --- copies that were begun --- */
+
+static struct oriel_gpu_copies *copies_make(struct oriel_window *window)
+{
+    struct oriel_gpu_copies *none = NULL;
+    struct oriel_gpu_copies *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    pthread_mutex_init(&made->mutex, NULL);
+    if (atomic_compare_exchange_strong_explicit(&window->begun, &none, made, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return made;
+    free(made);
+    return none;
+}
+
+struct oriel_gpu_copies *oriel_device_copies(struct oriel_window *window)
+{
+    struct oriel_gpu_copies *begun = atomic_load_explicit(&window->begun, memory_order_acquire);
+    if (window->only_host_buffers || oriel_path_serves_internode)
+        return NULL;
+    return begun != NULL ? begun : copies_make(window);
+}
+
+enum oriel_status oriel_device_name_stream(struct oriel_window *window, uint64_t stream)
+{
+    struct oriel_gpu_copies *begun = oriel_device_copies(window);
+    if (window->only_host_buffers)
+        return ORIEL_OK;
+    if (begun == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory for the stream of a window");
+    atomic_store_explicit(&begun->stream, stream, memory_order_relaxed);
+    atomic_store_explicit(&begun->has_stream, true, memory_order_release);
+    return ORIEL_OK;
+}
+
+void oriel_device_copies_free(struct oriel_window *window)
+{
+    free(atomic_load_explicit(&window->begun, memory_order_relaxed));
+}
+
+/* --- put and get --- */
+
+static enum oriel_status transfer_mirrored(struct oriel_window *window,
+                                           const struct oriel_span *target, char *here,
+                                           const struct oriel_side *origin, bool to_target)
+{
+    struct oriel_mirror mirror;
+    enum oriel_status status = oriel_device_wait(window);
+    if (status == ORIEL_OK)
+        status = oriel_mirror_open(&mirror, here, origin, to_target);
+    if (status != ORIEL_OK)
+        return status;
+    status = to_target ? oriel_put(window, target, mirror.here, origin)
+                       : oriel_get(window, target, mirror.here, origin);
+    status = oriel_mirrors_settle(window, target->rank, status);
+    if (!to_target)
+        return oriel_mirror_store(&mirror, status);
+    oriel_mirror_close(&mirror);
+    return status;
+}
+
+/* Reduces the sink to the items that len_bytes fill, including one that is filled in part. */
+static void items_trim(struct oriel_items *sink, uint64_t len_bytes)
+{
+    const uint64_t size_bytes = sink->layout->size_bytes;
+    sink->count = (len_bytes + size_bytes - 1) / size_bytes;
+}
+
+enum oriel_status oriel_device_transfer(struct oriel_window *window,
+                                        const struct oriel_span *target, char *here,
+                                        const struct oriel_side *origin, bool to_target)
+{
+    int64_t low_bytes, high_bytes;
+    struct oriel_items at_target = items_of(&target->side);
+    struct oriel_items at_origin = items_of(origin);
+    const struct oriel_items *source = to_target ? &at_origin : &at_target;
+    const uint64_t len_bytes = source->count * source->layout->size_bytes;
+    if (len_bytes == 0)
+        return ORIEL_OK;
+    if (oriel_is_internode(window, target->rank))
+        return transfer_mirrored(window, target, here, origin, to_target);
+    items_trim(to_target ? &at_target : &at_origin, len_bytes);
+    oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
+                        &high_bytes);
+    struct oriel_path path =
+        oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
+    if (path.transport != &oriel_transport_shared && path.transport != &oriel_transport_gpu)
+        return transfer_mirrored(window, target, here, origin, to_target);
+    oriel_deferred_do(window, target->rank);
+    path.remote.begun = oriel_device_copies(window);
+    const enum oriel_status status = oriel_copy_remote(&oriel_transport_gpu, &path.remote,
+                                                       &at_target, here, &at_origin, to_target);
+    return oriel_path_status(status, window, target->rank);
+}

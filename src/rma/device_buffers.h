@@ -1,0 +1,67 @@
+/* Origin and result buffers in the memory of a GPU. Operations that the GPU's driver cannot do by a
+ * copy use a mirror: host memory with the same layout. */
+#ifndef ORIEL_RMA_DEVICE_BUFFERS_H
+#define ORIEL_RMA_DEVICE_BUFFERS_H
+
+#include "datatype/operands.h"
+#include "gpu/gpu.h"
+#include "transport/transport.h"
+#include "window/window.h"
+
+/* Whether a buffer of a window's operations may be device memory. */
+static inline bool oriel_device_buffers_occur(const struct oriel_window *window)
+{
+    return oriel_gpu_is_loaded() && !window->only_host_buffers;
+}
+
+/* The copies of this window that need not end before their operation returns; NULL: they must. */
+struct oriel_gpu_copies *oriel_device_copies(struct oriel_window *window);
+
+/* Names the program's stream, in whose order the operations of this process on the window are. */
+enum oriel_status oriel_device_name_stream(struct oriel_window *window, uint64_t stream);
+
+/* Before an operation that is not enqueued on the program's stream: waits for that. */
+static inline enum oriel_status oriel_device_wait(struct oriel_window *window)
+{
+    struct oriel_gpu_copies *begun = atomic_load_explicit(&window->begun, memory_order_acquire);
+    return oriel_likely(begun == NULL) ? ORIEL_OK : oriel_gpu_stream_wait(begun);
+}
+
+void oriel_device_copies_free(struct oriel_window *window);
+
+/* Whether the first byte of the items at here is device memory. */
+static inline bool oriel_buffer_is_device(const void *here, const struct oriel_side *side)
+{
+    return here != NULL || side->type->layout->low_bytes != 0
+               ? oriel_gpu_is_device(oriel_at(here, side->type->layout->low_bytes))
+               : false;
+}
+
+/* The mirror of a buffer; of one in host memory, the buffer itself. */
+struct oriel_mirror {
+    char *here; /* to be used in place of the buffer */
+    char *device;
+    const struct oriel_side *side;
+    void *memory; /* NULL: the buffer is in host memory */
+};
+
+/* Opens the mirror, with the buffer's contents if they are read. */
+enum oriel_status oriel_mirror_open(struct oriel_mirror *mirror, const void *buffer,
+                                    const struct oriel_side *side, bool is_read);
+
+/* Copies the items back to the buffer, if status, which is returned, is ORIEL_OK; and closes it. */
+enum oriel_status oriel_mirror_store(struct oriel_mirror *mirror, enum oriel_status status);
+
+void oriel_mirror_close(struct oriel_mirror *mirror);
+
+/* After an operation on mirrors, with its status: waits until it needs them no more. Returns the
+ * first failure. */
+enum oriel_status oriel_mirrors_settle(struct oriel_window *window, int32_t target,
+                                       enum oriel_status status);
+
+/* oriel_put and oriel_get with a buffer in device memory. */
+enum oriel_status oriel_device_transfer(struct oriel_window *window,
+                                        const struct oriel_span *target, char *here,
+                                        const struct oriel_side *origin, bool to_target);
+
+#endif

@@ -1,0 +1,35 @@
+/* The driver of a GPU as a program uses it: loaded when the first function here is called, as
+ * runtimes do. With a real GPU or with the stand-in (standin/README.md). */
+#ifndef ORIEL_TESTS_GPU_DEVICE_H
+#define ORIEL_TESTS_GPU_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Ends the process if a call of the driver fails that has no reason to. */
+void device_open(void); /* loads the driver and makes a context of a device current */
+bool device_exists(void);
+
+void *device_alloc(size_t size_bytes);
+void *device_alloc_on_next(size_t size_bytes); /* on another device, if there is one */
+void device_free(void *memory);
+/* Memory that the program maps itself: a virtual address with memory of cuMemCreate. */
+void *device_map(size_t size_bytes, bool can_be_shared);
+void device_unmap(void *memory, size_t size_bytes);
+void *device_alloc_managed(size_t size_bytes);
+void *device_alloc_pinned(size_t size_bytes);
+void device_free_pinned(void *memory);
+
+/* Between host memory and device memory; complete on return. */
+void device_write(void *device, const void *host, size_t len_bytes);
+void device_read(void *host, const void *device, size_t len_bytes);
+void device_fill(void *device, int byte, size_t len_bytes);
+
+/* A stream of the program's own. What is enqueued there takes its time. */
+void *device_stream_make(void);
+void device_stream_free(void *stream);
+void device_stream_fill(void *stream, void *device, int byte, size_t len_bytes);
+void device_stream_copy(void *stream, void *to, const void *from, size_t len_bytes);
+void device_stream_wait(void *stream);
+
+#endif

@@ -1,0 +1,247 @@
+/* The order of copies on the streams of a GPU: which calls complete them, and that a window's
+ * operations are in the order of the stream that the program has named. The rows on the stand-in
+ * delay what is on a stream, so a call that does not wait is found. And device memory that MPI
+ * allocates. */
+#include "device.h"
+
+#include "../mpi/harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 16, SLOT_BYTES = 256, BYTES = SLOTS * SLOT_BYTES };
+
+static int right(void)
+{
+    return (world_rank + 1) % world_size;
+}
+
+static int left(void)
+{
+    return (world_rank + world_size - 1) % world_size;
+}
+
+static bool bytes_are(const char *bytes, int wanted, size_t len_bytes, const char *what)
+{
+    for (size_t i = 0; i < len_bytes; i++)
+        if (!CHECK((unsigned char)bytes[i] == (unsigned char)wanted, "%s: byte %zu is %d, not %d",
+                   what, i, (unsigned char)bytes[i], wanted))
+            return false;
+    return true;
+}
+
+/* Device buffers, and a window over device memory. */
+struct device_window {
+    MPI_Win win;
+    char *memory;
+    char *buffer;
+};
+
+static struct device_window device_window_make(MPI_Info info)
+{
+    struct device_window window = {.memory = device_alloc(BYTES), .buffer = device_alloc(BYTES)};
+    device_fill(window.memory, 1, BYTES);
+    device_fill(window.buffer, 2 + world_rank, BYTES);
+    CHECK_OK(MPI_Win_create(window.memory, BYTES, 1, info, MPI_COMM_WORLD, &window.win));
+    window_watch(window.win);
+    return window;
+}
+
+static void device_window_free(struct device_window *window)
+{
+    CHECK_OK(MPI_Win_free(&window->win));
+    device_free(window->memory);
+    device_free(window->buffer);
+}
+
+static void memory_expect(const struct device_window *window, int wanted, const char *what)
+{
+    char bytes[BYTES];
+    device_read(bytes, window->memory, BYTES);
+    bytes_are(bytes, wanted, BYTES, what);
+    barrier(MPI_COMM_WORLD);
+    device_fill(window->memory, 1, BYTES);
+    barrier(MPI_COMM_WORLD);
+}
+
+static void put_slots(const struct device_window *window)
+{
+    for (int i = 0; i < SLOTS; i++)
+        MPI_Put(window->buffer + i * SLOT_BYTES, SLOT_BYTES, MPI_BYTE, right(), i * SLOT_BYTES,
+                SLOT_BYTES, MPI_BYTE, window->win);
+}
+
+/* Each call that completes puts at the target. */
+static void puts_complete(enum window_kind kind)
+{
+    struct device_window window = device_window_make(MPI_INFO_NULL);
+    const int from_left = 2 + left();
+    MPI_Group world, group;
+    (void)kind;
+    MPI_Win_fence(0, window.win);
+    put_slots(&window);
+    MPI_Win_fence(0, window.win);
+    memory_expect(&window, from_left, "fence");
+    MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, window.win);
+    put_slots(&window);
+    MPI_Win_unlock(right(), window.win);
+    barrier(MPI_COMM_WORLD);
+    memory_expect(&window, from_left, "unlock");
+    MPI_Win_lock_all(0, window.win);
+    put_slots(&window);
+    MPI_Win_flush(right(), window.win);
+    barrier(MPI_COMM_WORLD);
+    memory_expect(&window, from_left, "flush");
+    put_slots(&window);
+    MPI_Win_flush_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    memory_expect(&window, from_left, "flush_all");
+    put_slots(&window);
+    MPI_Win_unlock_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    memory_expect(&window, from_left, "unlock_all");
+    int ranks[2] = {left(), right()};
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, left() == right() ? 1 : 2, ranks, &group);
+    MPI_Win_post(group, 0, window.win);
+    MPI_Win_start(group, 0, window.win);
+    put_slots(&window);
+    MPI_Win_complete(window.win);
+    MPI_Win_wait(window.win);
+    memory_expect(&window, from_left, "complete");
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+    device_window_free(&window);
+}
+
+/* Each call that completes gets, or lets the program reuse the buffer of a put. */
+static void buffers_complete(enum window_kind kind)
+{
+    struct device_window window = device_window_make(MPI_INFO_NULL);
+    static char got[BYTES];
+    MPI_Request requests[SLOTS];
+    (void)kind;
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window.win);
+    for (int round = 0; round < 3; round++) {
+        device_fill(window.buffer, 0, BYTES);
+        for (int i = 0; i < SLOTS; i++)
+            MPI_Rget(window.buffer + i * SLOT_BYTES, SLOT_BYTES, MPI_BYTE, right(), i * SLOT_BYTES,
+                     SLOT_BYTES, MPI_BYTE, window.win, &requests[i]);
+        for (int i = 0; i < SLOTS; i++)
+            request_await(&requests[i]);
+        device_read(got, window.buffer, BYTES);
+        bytes_are(got, 1, BYTES, "wait for a get");
+        device_fill(window.buffer, 0, BYTES);
+        for (int i = 0; i < SLOTS; i++)
+            MPI_Get(window.buffer + i * SLOT_BYTES, SLOT_BYTES, MPI_BYTE, right(), i * SLOT_BYTES,
+                    SLOT_BYTES, MPI_BYTE, window.win);
+        MPI_Win_flush_local(right(), window.win);
+        device_read(got, window.buffer, BYTES);
+        bytes_are(got, 1, BYTES, "flush_local after a get");
+    }
+    barrier(MPI_COMM_WORLD);
+    device_fill(window.buffer, 7, BYTES);
+    put_slots(&window);
+    MPI_Win_flush_local_all(window.win);
+    device_fill(window.buffer, 9, BYTES);
+    MPI_Win_flush_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    memory_expect(&window, 7, "flush_local_all before the buffer changes");
+    MPI_Win_unlock_all(window.win);
+    device_window_free(&window);
+}
+
+static MPI_Info stream_info(const void *stream)
+{
+    MPI_Info info;
+    char text[32];
+    snprintf(text, sizeof text, "%p", stream);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_cuda_stream", text);
+    return info;
+}
+
+/* The buffer gets its contents on the program's stream, without a wait for it. */
+static void stream_named(enum window_kind kind)
+{
+    void *stream = device_stream_make();
+    MPI_Info info = stream_info(stream);
+    struct device_window window = device_window_make(info);
+    char got[BYTES], one = 1;
+    int flag = 0;
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    MPI_Info used;
+    (void)kind;
+    MPI_Info_free(&info);
+    MPI_Win_get_info(window.win, &used);
+    MPI_Info_get(used, "oriel_cuda_stream", MPI_MAX_INFO_VAL, value, &flag);
+    CHECK(flag && strtoull(value, NULL, 0) == (unsigned long long)(uintptr_t)stream,
+          "oriel_cuda_stream is %s", value);
+    MPI_Info_free(&used);
+    barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window.win);
+    device_stream_fill(stream, window.buffer, 40, BYTES);
+    put_slots(&window);
+    device_stream_fill(stream, window.buffer, 41, BYTES); /* after the puts have read it */
+    MPI_Win_flush(right(), window.win);
+    barrier(MPI_COMM_WORLD);
+    memory_expect(&window, 40, "put after a kernel");
+    device_stream_wait(stream);
+    device_stream_fill(stream, window.buffer, 3, BYTES);
+    MPI_Accumulate(window.buffer, BYTES, MPI_SIGNED_CHAR, right(), 0, BYTES, MPI_SIGNED_CHAR,
+                   MPI_SUM, window.win);
+    MPI_Win_flush(right(), window.win);
+    barrier(MPI_COMM_WORLD);
+    memory_expect(&window, 4, "accumulate after a kernel");
+    /* what is enqueued after a get sees its result */
+    MPI_Get(window.buffer, BYTES, MPI_BYTE, right(), 0, BYTES, MPI_BYTE, window.win);
+    char *copy = device_alloc(BYTES);
+    device_stream_copy(stream, copy, window.buffer, BYTES);
+    device_stream_wait(stream);
+    device_read(got, copy, BYTES);
+    bytes_are(got, one, BYTES, "kernel after a get");
+    device_free(copy);
+    MPI_Win_unlock_all(window.win);
+    barrier(MPI_COMM_WORLD);
+    device_window_free(&window);
+    device_stream_free(stream);
+}
+
+/* MPI_Win_allocate and MPI_Alloc_mem of device memory. */
+static void allocated(enum window_kind kind)
+{
+    MPI_Info info;
+    char *base = NULL, *memory = NULL, got[BYTES];
+    MPI_Win win;
+    (void)kind;
+    device_open();
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_memory_alloc_kinds", "cuda:device");
+    CHECK_OK(MPI_Win_allocate(BYTES, 1, info, MPI_COMM_WORLD, &base, &win));
+    window_watch(win);
+    CHECK_OK(MPI_Alloc_mem(BYTES, info, &memory));
+    MPI_Info_free(&info);
+    device_fill(base, 1, BYTES); /* fails if it is not device memory */
+    device_fill(memory, 60 + world_rank, BYTES);
+    MPI_Win_fence(0, win);
+    MPI_Put(memory, BYTES, MPI_BYTE, right(), 0, BYTES, MPI_BYTE, win);
+    MPI_Win_fence(0, win);
+    device_read(got, base, BYTES);
+    bytes_are(got, 60 + left(), BYTES, "put");
+    CHECK_OK(MPI_Win_free(&win));
+    CHECK_OK(MPI_Free_mem(memory));
+}
+
+static const struct test_case cases[] = {
+    CASE(puts_complete, KIND_ANY, 1),
+    CASE(buffers_complete, KIND_ANY, 1),
+    CASE(stream_named, KIND_ANY, 1),
+    CASE(allocated, KIND_ANY, 1),
+};
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}
