@@ -8,3 +8,9 @@ oriel_mpi_program(NAME checked SOURCES checked.c)
 oriel_mpi_program(NAME windows SOURCES windows.c)
 oriel_mpi_program(NAME copies SOURCES copies.c copies_shapes.c)
 set_source_files_properties(copies_shapes.c PROPERTIES COMPILE_OPTIONS -O3) # hand-written loops
+# Device memory against the driver's own copies; `scripts/check-gpu` runs it on a GPU.
+oriel_mpi_program(NAME gpu SOURCES gpu.c ../tests/gpu/device.c data.c schedule.c)
+foreach(host IN LISTS ORIEL_HOSTS)
+  oriel_program_target(gpu ${host} target)
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+endforeach()

@@ -203,3 +203,13 @@ void device_stream_wait(void *stream)
 {
     NEED(stream_synchronize, (stream));
 }
+
+void device_copy(void *to, const void *from, size_t len_bytes)
+{
+    static struct oriel_cu_stream *stream;
+    if (stream == NULL)
+        NEED(stream_create, (&stream, ORIEL_CU_STREAM_NON_BLOCKING));
+    NEED(memcpy_dtod_async,
+         ((oriel_cu_pointer)(uintptr_t)to, (oriel_cu_pointer)(uintptr_t)from, len_bytes, stream));
+    NEED(stream_synchronize, (stream));
+}

@@ -24,6 +24,8 @@ void device_free_pinned(void *memory);
 void device_write(void *device, const void *host, size_t len_bytes);
 void device_read(void *host, const void *device, size_t len_bytes);
 void device_fill(void *device, int byte, size_t len_bytes);
+/* Between device memory of this process, by a stream; complete on return. */
+void device_copy(void *to, const void *from, size_t len_bytes);
 
 /* A stream of the program's own. What is enqueued there takes its time. */
 void *device_stream_make(void);

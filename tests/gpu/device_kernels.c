@@ -567,7 +567,7 @@ static void refused(enum window_kind kind)
     sums_check(&twins, 100, origin, result, 0, 0, "without kernels");
     sums_check(&twins, 100, origin, result, 8, 0, "without kernels");
     barrier(MPI_COMM_WORLD);
-    int lines = stderr_count(file, old, "[O31]"), all;
+    int lines = stderr_count(file, old, "[O32]"), all;
     MPI_Allreduce(&lines, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     CHECK(all == 1, "%d lines about kernels, not 1", all);
     device_free(origin);

@@ -89,7 +89,7 @@ static void refuse(const char *call, oriel_cu_result result, const char *log)
     if (oriel_cu.get_error_name(result, &name) != ORIEL_CU_SUCCESS || name == NULL)
         name = "an unknown error";
     oriel_warn("the GPU driver does not load Oriel's kernels, so the CPU computes accumulates of "
-               "device memory: %s returned %s (%d)%s%.*s [O31]",
+               "device memory: %s returned %s (%d)%s%.*s [O32]",
                call, name, (int)result, log[0] != '\0' ? ": " : "", (int)strcspn(log, "\n"), log);
 }
 
