@@ -22,13 +22,17 @@ enum operation {
     ROUND,
     START_PUT_WAIT,
     START_PUT_TWO_WAIT,
-    PUT_NOTIFY /* this and the two before it: only through Oriel */
+    PUT_NOTIFY,
+    MEMORY_HANDLE /* this and the three before it: only through Oriel */
 };
 
-static MPI_Group self;          /* of the only rank that is counted */
-static MPI_Datatype two;        /* two doubles with one between them */
-static MPI_Request started;     /* persistent puts: of a word, */
-static MPI_Request started_two; /* of two; only with Oriel */
+enum { HANDLES = 500 };
+
+static MPI_Group self;                      /* of the only rank that is counted */
+static MPI_Datatype two;                    /* two doubles with one between them */
+static MPI_Request started;                 /* persistent puts: of a word, */
+static MPI_Request started_two;             /* of two; only with Oriel */
+static MPIX_Memory_handle handles[HANDLES]; /* the operation replaces the oldest */
 
 static inline __attribute__((always_inline)) void loop(enum operation operation, long count,
                                                        MPI_Win win)
@@ -69,6 +73,10 @@ static inline __attribute__((always_inline)) void loop(enum operation operation,
             MPI_Wait(&started, MPI_STATUS_IGNORE);
         if (operation == START_PUT_TWO_WAIT)
             MPI_Wait(&started_two, MPI_STATUS_IGNORE);
+        if (operation == MEMORY_HANDLE) {
+            MPIX_Win_memory_handle_free(&handles[i % HANDLES]);
+            MPIX_Win_memory_handle_create(win, 0, 8, &handles[i % HANDLES]);
+        }
         if (operation == LOCK_UNLOCK || operation == LOCK_PUT_UNLOCK)
             MPI_Win_unlock(target, win);
         if (operation == ROUND) {
@@ -98,6 +106,7 @@ COUNTED(round, ROUND)
 COUNTED(start_put_wait, START_PUT_WAIT)
 COUNTED(start_put_two_wait, START_PUT_TWO_WAIT)
 COUNTED(put_notify, PUT_NOTIFY)
+COUNTED(memory_handle, MEMORY_HANDLE)
 
 static const struct step {
     const char *name;
@@ -118,6 +127,7 @@ static const struct step {
     {"start-put-wait", counted_start_put_wait, START_PUT_WAIT, 0},
     {"start-put-two-wait", counted_start_put_two_wait, START_PUT_TWO_WAIT, 0},
     {"put-notify", counted_put_notify, PUT_NOTIFY, 0},
+    {"memory-handle", counted_memory_handle, MEMORY_HANDLE, 0},
 };
 
 static const struct step *step_find(const char *name)
@@ -133,6 +143,8 @@ static const struct step *step_find(const char *name)
 /* A few uncounted operations come first: they resolve symbols and fill caches. */
 static void step_run(const struct step *step, long count, MPI_Win win)
 {
+    for (int i = 0; i < HANDLES && step->operation == MEMORY_HANDLE; i++)
+        MPIX_Win_memory_handle_create(win, 0, 8, &handles[i]);
     if (!step->locks)
         MPI_Win_lock_all(0, win);
     loop(step->operation, 3, win);

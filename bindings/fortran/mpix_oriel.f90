@@ -23,7 +23,8 @@ module mpix_oriel
   public :: MPIX_CMP_EQ, MPIX_CMP_NE, MPIX_CMP_LT, MPIX_CMP_LE, MPIX_CMP_GT, MPIX_CMP_GE
   public :: MPIX_Win_wait_until, MPIX_Win_test_until
   public :: MPIX_Put_init, MPIX_Get_init, MPIX_Accumulate_init, MPIX_Get_accumulate_init
-  public :: MPIX_Fetch_and_op_init, MPIX_Put_notify_init
+  public :: MPIX_Fetch_and_op_init, MPIX_Compare_and_swap_init
+  public :: MPIX_Put_notify_init, MPIX_Get_notify_init, MPIX_Accumulate_notify_init
   public :: MPIX_Memory_handle
   public :: MPIX_Win_memory_handle_create, MPIX_Win_memory_handle_free, MPIX_Win_memory_open
 
@@ -183,6 +184,23 @@ contains
                                          datatype%MPI_VAL, target_rank, target_disp, op%MPI_VAL, &
                                          win%MPI_VAL, request%MPI_VAL), ierror)
   end subroutine MPIX_Fetch_and_op_init
+
+  subroutine MPIX_Compare_and_swap_init(origin_addr, compare_addr, result_addr, datatype, &
+                                        target_rank, target_disp, win, request, ierror)
+    type(*), dimension(..), intent(in), asynchronous :: origin_addr, compare_addr
+    type(*), dimension(..), asynchronous :: result_addr
+    type(MPI_Datatype), intent(in) :: datatype
+    integer, intent(in) :: target_rank
+    integer(MPI_ADDRESS_KIND), intent(in) :: target_disp
+    type(MPI_Win), intent(in) :: win
+    type(MPI_Request), intent(out) :: request
+    integer, optional, intent(out) :: ierror
+    call return_code(compare_and_swap_init_c(buffer_address(origin_addr), &
+                                             buffer_address(compare_addr), &
+                                             buffer_address(result_addr), datatype%MPI_VAL, &
+                                             target_rank, target_disp, win%MPI_VAL, &
+                                             request%MPI_VAL), ierror)
+  end subroutine MPIX_Compare_and_swap_init
 
   subroutine MPIX_Win_memory_handle_create(win, disp, size, handle, ierror)
     type(MPI_Win), intent(in) :: win

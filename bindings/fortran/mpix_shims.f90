@@ -17,7 +17,8 @@ module mpix_shims
   public :: type_float16_c, type_float16_complex_c
   public :: win_wait_until_c, win_test_until_c
   public :: put_init_c, get_init_c, accumulate_init_c, get_accumulate_init_c
-  public :: fetch_and_op_init_c, put_notify_init_c
+  public :: fetch_and_op_init_c, compare_and_swap_init_c
+  public :: put_notify_init_c, get_notify_init_c, accumulate_notify_init_c
   public :: win_memory_handle_create_c, win_memory_handle_free_c, win_memory_open_c
 
   integer, parameter :: MPIX_NOTIFICATIONS_MOST = 65536
@@ -26,7 +27,7 @@ module mpix_shims
 
   type, bind(C) :: MPIX_Memory_handle
     private
-    integer(c_int8_t) :: bytes(256)
+    integer(c_int8_t) :: bytes(1280)
   end type MPIX_Memory_handle
 
   abstract interface
@@ -57,6 +58,25 @@ module mpix_shims
       integer(c_intptr_t), value :: target_disp
       integer(c_int), intent(out) :: request
     end function fetch_with_request
+
+    integer(c_int) function swap_with_request(origin_addr, compare_addr, result_addr, datatype, &
+        target_rank, target_disp, win, request) bind(C)
+      import
+      type(c_ptr), value :: origin_addr, compare_addr, result_addr
+      integer(c_int), value :: datatype, target_rank, win
+      integer(c_intptr_t), value :: target_disp
+      integer(c_int), intent(out) :: request
+    end function swap_with_request
+
+    integer(c_int) function notified_transfer_init(origin_addr, origin_count, origin_datatype, &
+        target_rank, target_disp, target_count, target_datatype, number, win, request) bind(C)
+      import
+      type(c_ptr), value :: origin_addr
+      integer(c_int64_t), value :: origin_count, target_count
+      integer(c_int), value :: origin_datatype, target_rank, target_datatype, number, win
+      integer(c_intptr_t), value :: target_disp
+      integer(c_int), intent(out) :: request
+    end function notified_transfer_init
   end interface
 
   procedure(notified_transfer), bind(C, name='oriel_f08_put_notify') :: put_notify_c
@@ -65,6 +85,11 @@ module mpix_shims
   procedure(transfer_init), bind(C, name='oriel_f08_get_init') :: get_init_c
   procedure(fetch_with_request), bind(C, name='oriel_f08_rfetch_and_op') :: rfetch_and_op_c
   procedure(fetch_with_request), bind(C, name='oriel_f08_fetch_and_op_init') :: fetch_and_op_init_c
+  procedure(swap_with_request), bind(C, name='oriel_f08_rcompare_and_swap') :: rcompare_and_swap_c
+  procedure(swap_with_request), bind(C, name='oriel_f08_compare_and_swap_init') :: &
+      compare_and_swap_init_c
+  procedure(notified_transfer_init), bind(C, name='oriel_f08_put_notify_init') :: put_notify_init_c
+  procedure(notified_transfer_init), bind(C, name='oriel_f08_get_notify_init') :: get_notify_init_c
 
   interface
     integer(c_int) function query_oriel_c() bind(C, name='oriel_f08_query_oriel')
@@ -144,15 +169,6 @@ module mpix_shims
       integer(c_int), intent(out) :: request
     end function win_iflush_all_c
 
-    integer(c_int) function rcompare_and_swap_c(origin_addr, compare_addr, result_addr, datatype, &
-        target_rank, target_disp, win, request) bind(C, name='oriel_f08_rcompare_and_swap')
-      import
-      type(c_ptr), value :: origin_addr, compare_addr, result_addr
-      integer(c_int), value :: datatype, target_rank, win
-      integer(c_intptr_t), value :: target_disp
-      integer(c_int), intent(out) :: request
-    end function rcompare_and_swap_c
-
     integer(c_int) function fetch_and_op_list_c(origin_addr, result_addr, count, datatype, &
         target_rank, target_disps, op, win) bind(C, name='oriel_f08_fetch_and_op_list')
       import
@@ -221,16 +237,16 @@ module mpix_shims
       integer(c_int), intent(out) :: request
     end function get_accumulate_init_c
 
-    integer(c_int) function put_notify_init_c(origin_addr, origin_count, origin_datatype, &
-        target_rank, target_disp, target_count, target_datatype, number, win, request) &
-        bind(C, name='oriel_f08_put_notify_init')
+    integer(c_int) function accumulate_notify_init_c(origin_addr, origin_count, origin_datatype, &
+        target_rank, target_disp, target_count, target_datatype, op, number, win, request) &
+        bind(C, name='oriel_f08_accumulate_notify_init')
       import
       type(c_ptr), value :: origin_addr
       integer(c_int64_t), value :: origin_count, target_count
-      integer(c_int), value :: origin_datatype, target_rank, target_datatype, number, win
+      integer(c_int), value :: origin_datatype, target_rank, target_datatype, op, number, win
       integer(c_intptr_t), value :: target_disp
       integer(c_int), intent(out) :: request
-    end function put_notify_init_c
+    end function accumulate_notify_init_c
 
     integer(c_int) function win_memory_handle_create_c(win, disp, size, handle) &
         bind(C, name='oriel_f08_win_memory_handle_create')

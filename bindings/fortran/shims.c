@@ -9,7 +9,24 @@
 _Static_assert(sizeof(MPI_Count) == sizeof(int64_t), "counts are c_int64_t");
 _Static_assert(sizeof(MPI_Aint) == sizeof(intptr_t), "displacements are c_intptr_t");
 _Static_assert(sizeof(MPI_Fint) == 4, "handles are c_int");
-_Static_assert(sizeof(MPIX_Memory_handle) == 256, "memory handles have 256 bytes");
+_Static_assert(sizeof(MPIX_Memory_handle) == 1280, "memory handles have 1280 bytes");
+
+/* Where this library's code is in the program: all in one section (bindings/CMakeLists.txt), whose
+ * ends the linker knows. Oriel finds the note, and names the line that calls this code
+ * (src/base/code_address.c). */
+__asm__(".pushsection oriel_fortran, \"ax\", %progbits\n"
+        ".byte 0\n" /* not empty, so both ends exist */
+        ".popsection\n"
+        ".hidden __start_oriel_fortran\n"
+        ".hidden __stop_oriel_fortran\n"
+        ".pushsection .note.oriel, \"a\", %note\n"
+        ".balign 4\n"
+        ".long 6, 8, 1\n" /* the lengths of name and contents, and the type */
+        ".asciz \"Oriel\"\n"
+        ".balign 4\n"
+        ".long __start_oriel_fortran - .\n"
+        ".long __stop_oriel_fortran - .\n"
+        ".popsection\n");
 
 /* Parameters of one side of an operation, and the arguments that follow from them. */
 #define ORIGIN_SIDE(qualifier)                                                                     \
@@ -230,6 +247,34 @@ int oriel_f08_put_notify_init(ORIGIN_SIDE(const), TARGET_SIDE, int number, MPI_F
 {
     MPI_Request made = MPI_REQUEST_NULL;
     int code = MPIX_Put_notify_init(ORIGIN, TARGET, number, MPI_Win_f2c(win), &made);
+    return return_request(code, made, request);
+}
+
+int oriel_f08_get_notify_init(ORIGIN_SIDE(), TARGET_SIDE, int number, MPI_Fint win,
+                              MPI_Fint *request)
+{
+    MPI_Request made = MPI_REQUEST_NULL;
+    int code = MPIX_Get_notify_init(ORIGIN, TARGET, number, MPI_Win_f2c(win), &made);
+    return return_request(code, made, request);
+}
+
+int oriel_f08_accumulate_notify_init(ORIGIN_SIDE(const), TARGET_SIDE, MPI_Fint op, int number,
+                                     MPI_Fint win, MPI_Fint *request)
+{
+    MPI_Request made = MPI_REQUEST_NULL;
+    int code = MPIX_Accumulate_notify_init(ORIGIN, TARGET, MPI_Op_f2c(op), number, MPI_Win_f2c(win),
+                                           &made);
+    return return_request(code, made, request);
+}
+
+int oriel_f08_compare_and_swap_init(const void *origin_addr, const void *compare_addr,
+                                    void *result_addr, MPI_Fint datatype, int target_rank,
+                                    MPI_Aint target_disp, MPI_Fint win, MPI_Fint *request)
+{
+    MPI_Request made = MPI_REQUEST_NULL;
+    int code =
+        MPIX_Compare_and_swap_init(origin_addr, compare_addr, result_addr, MPI_Type_f2c(datatype),
+                                   target_rank, target_disp, MPI_Win_f2c(win), &made);
     return return_request(code, made, request);
 }
 

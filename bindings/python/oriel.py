@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 NOTIFICATIONS_MOST = 65536
 CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE = range(1, 7)
-MEMORY_HANDLE_BYTES = 256
+MEMORY_HANDLE_BYTES = 1280
 
 # The types of the functions' parameters in C, without MPI_.
 _PARAMETERS = {
@@ -43,7 +43,10 @@ _PARAMETERS = {
     "Get_accumulate_init": "pointer Count Datatype pointer Count Datatype "
                            "int Aint Count Datatype Op Win pointer",
     "Fetch_and_op_init": "pointer pointer Datatype int Aint Op Win pointer",
+    "Compare_and_swap_init": "pointer pointer pointer Datatype int Aint Win pointer",
     "Put_notify_init": "pointer Count Datatype int Aint Count Datatype int Win pointer",
+    "Get_notify_init": "pointer Count Datatype int Aint Count Datatype int Win pointer",
+    "Accumulate_notify_init": "pointer Count Datatype int Aint Count Datatype Op int Win pointer",
     "Win_memory_handle_create": "Win Aint Aint pointer",
     "Win_memory_handle_free": "pointer",
     "Win_memory_open": "pointer Info pointer",
@@ -111,10 +114,13 @@ def _request(kind, name, buffers, *arguments):
 
 
 def _datatype(code):
-    """The datatype of a format as memoryview and NumPy write them."""
+    """The datatype of a format as memoryview and NumPy write them; e is a 16-bit real."""
     find = getattr(MPI.Datatype, "fromcode", None) or MPI._typedict.__getitem__
+    name = code.lstrip("@=<" if memoryview(b"\1\0").cast("H")[0] == 1 else "@=>")
+    if name == "e":
+        return Type_float16()
     try:
-        return find(code.lstrip("@=<" if memoryview(b"\1\0").cast("H")[0] == 1 else "@=>"))
+        return find(name)
     except (KeyError, ValueError):
         raise ValueError(f"no datatype is known for the format {code!r}: "
                          "give [data, count, datatype]") from None
@@ -321,9 +327,25 @@ def Fetch_and_op_init(win, origin, result, target_rank, target_disp=0, op=MPI.SU
                     target_rank, target_disp, op, win)
 
 
+def Compare_and_swap_init(win, origin, compare, result, target_rank, target_disp=0):
+    datatype, there, here, expected = _elements(1, result, origin, compare)
+    return _request(Prequest, "Compare_and_swap_init", (origin, compare, result), here, expected,
+                    there, datatype, target_rank, target_disp, win)
+
+
 def Put_notify_init(win, origin, target_rank, number, target=None):
     sides = _sides(origin, target_rank, target)
     return _request(Prequest, "Put_notify_init", origin, *sides, number, win)
+
+
+def Get_notify_init(win, origin, target_rank, number, target=None):
+    sides = _sides(origin, target_rank, target, writes=True)
+    return _request(Prequest, "Get_notify_init", origin, *sides, number, win)
+
+
+def Accumulate_notify_init(win, origin, target_rank, number, target=None, op=MPI.SUM):
+    sides = _sides(origin, target_rank, target)
+    return _request(Prequest, "Accumulate_notify_init", origin, *sides, op, number, win)
 
 
 def Win_memory_handle_create(win, disp, size):

@@ -614,6 +614,21 @@ static void locations_print(const struct drawing *drawing,
     free(b);
 }
 
+/* "MPIX_Put_init at app.c:8 made the request of MPI_Start at app.c:12". */
+static void init_print(struct drawing *drawing, const struct oriel_record_site *start,
+                       const struct oriel_record_site *init)
+{
+    if (init->call[0] == '\0')
+        return;
+    char *made = site_brief(init), *started = site_brief(start);
+    char *note = oriel_format("%s at %s made the request of %s at %s", init->call, made,
+                              start->call, started);
+    equals_print(drawing, "note:", bold, note);
+    free(note);
+    free(made);
+    free(started);
+}
+
 /* Why lines are not known or not quoted: the first reason of all sites. */
 static void lines_explain(const struct drawing *drawing, const struct oriel_record_finding *record)
 {
@@ -706,6 +721,8 @@ void oriel_finding_print(FILE *out, const struct oriel_record_finding *record,
     marks_draw(&drawing, record, color);
     if (record->detail[0] != '\0')
         equals_print(&drawing, "note:", bold, record->detail);
+    init_print(&drawing, &record->here, &record->init);
+    init_print(&drawing, &record->other, &record->other_init);
     lines_explain(&drawing, record);
     const struct oriel_code_address *allowed = oriel_standing_no_reason(record);
     if (allowed != NULL) {

@@ -67,8 +67,9 @@ static void path_shorten(char path[ORIEL_RECORD_LONG])
 
 static void lines_find(struct oriel_record_finding *record)
 {
-    struct oriel_record_site *sites[] = {&record->here, &record->other, &record->opening,
-                                         &record->other_opening, &record->made};
+    struct oriel_record_site *sites[] = {&record->here,          &record->other, &record->opening,
+                                         &record->other_opening, &record->made,  &record->init,
+                                         &record->other_init};
     for (size_t i = 0; i < sizeof sites / sizeof sites[0]; i++)
         if (sites[i]->call[0] != '\0') {
             oriel_dwarf_lookup(&sites[i]->place, 1);

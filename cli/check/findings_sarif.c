@@ -83,7 +83,9 @@ static json_t *related_json(const struct oriel_record_finding *record)
     } sites[] = {{&record->other, "the other call"},
                  {&record->opening, "opens the epoch"},
                  {&record->other_opening, "opens the other epoch"},
-                 {&record->made, "makes the window"}};
+                 {&record->made, "makes the window"},
+                 {&record->init, "makes the request"},
+                 {&record->other_init, "makes the other request"}};
     json_t *list = oriel_json_checked(json_array());
     for (size_t i = record->here.call[0] == '\0'; i < sizeof sites / sizeof sites[0]; i++) {
         json_t *location = location_json(sites[i].site, sites[i].note);

@@ -1,6 +1,6 @@
-/* Oriel's extensions of MPI's one-sided communication, for C and C++. The prefix is the one that
- * MPI reserves for extensions. docs/guides/extensions.md explains them with examples, and each
- * function has a manual page.
+/* Oriel's extensions of MPI's one-sided communication, for C (C90 and later) and C++. The prefix is
+ * the one that MPI reserves for extensions. docs/guides/extensions.md explains them with examples,
+ * and each function has a manual page.
  *
  * All functions are weak: a program that uses them also links and starts without Oriel, and then
  * must not call them. MPIX_Query_oriel() tells. They follow MPI's rules: they return error classes
@@ -39,7 +39,7 @@ int PMPIX_Query_oriel(void) ORIEL_LATE_;
 
 /* Returns 1 if the functions below may be called: Oriel is loaded, and not switched off by
  * ORIEL_BYPASS. May be called at any time, also before MPI_Init. */
-static inline int MPIX_Query_oriel(void)
+static __inline__ int MPIX_Query_oriel(void)
 {
 #if defined(__x86_64__)
     const void *loaded;
@@ -107,7 +107,7 @@ ORIEL_EXTENSION_(Win_notify_init, (MPI_Win win, int number, MPI_Count count, MPI
 ORIEL_EXTENSION_(Win_order, (int rank, MPI_Win win))
 
 /* MPI_Win_flush for each of n ranks, and MPI_Win_flush_all for each of n windows: one round trip
- * for all of them (up to 64 windows). All are flushed, also after an error, and the first error is
+ * for all of them (up to 32 windows). All are flushed, also after an error, and the first error is
  * returned. Entries may repeat. Errors, besides those of MPI_Win_flush: MPI_ERR_ARG for a negative
  * n, or a list that is NULL. */
 ORIEL_EXTENSION_(Win_flush_list, (int n, const int ranks[], MPI_Win win))
@@ -210,18 +210,29 @@ ORIEL_EXTENSION_(Get_accumulate_init,
 ORIEL_EXTENSION_(Fetch_and_op_init, (const void *origin_addr, void *result_addr,
                                      MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
                                      MPI_Op op, MPI_Win win, MPI_Request *request))
+ORIEL_EXTENSION_(Compare_and_swap_init, (const void *origin_addr, const void *compare_addr,
+                                         void *result_addr, MPI_Datatype datatype, int target_rank,
+                                         MPI_Aint target_disp, MPI_Win win, MPI_Request *request))
 ORIEL_EXTENSION_(Put_notify_init,
                  (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                   int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                   MPI_Datatype target_datatype, int number, MPI_Win win, MPI_Request *request))
+ORIEL_EXTENSION_(Get_notify_init,
+                 (void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, int number, MPI_Win win, MPI_Request *request))
+ORIEL_EXTENSION_(Accumulate_notify_init,
+                 (const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
+                  int target_rank, MPI_Aint target_disp, MPI_Count target_count,
+                  MPI_Datatype target_datatype, MPI_Op op, int number, MPI_Win win,
+                  MPI_Request *request))
 
 /* --- memory handles --- */
 
-/* A part of a rank's window memory that other processes of its node may be given access to. It has
- * a fixed size and may be sent as sizeof(MPIX_Memory_handle) items of MPI_BYTE, over any
- * communicator. */
+/* A part of a rank's window memory that other processes may be given access to. It has a fixed size
+ * and may be sent as sizeof(MPIX_Memory_handle) items of MPI_BYTE, over any communicator. */
 typedef struct {
-    unsigned char bytes[256];
+    unsigned char bytes[1280];
 } MPIX_Memory_handle;
 
 /* Makes a handle of size bytes from disp (the calling rank's displacement units; an address for a
@@ -241,16 +252,18 @@ ORIEL_EXTENSION_(Win_memory_handle_create,
 ORIEL_EXTENSION_(Win_memory_handle_free, (MPIX_Memory_handle * handle))
 
 /* Makes a window of one rank, number 0, whose memory is the handle's part: disp_unit is the
- * displacement unit of its owner's window. A local call, by any process on the owner's node, in the
- * group of the owner's window or not; the owner too. The window has passive-target epochs only
- * (else MPI_ERR_RMA_SYNC). Its locks are locks of the owner's rank in the owner's window: an
- * exclusive one excludes all others of either window. Accumulates are atomic with respect to those
- * of either window. The calling process has no memory in it, MPI_WIN_BASE is NULL,
- * and its group has the calling process alone. MPI_Win_free gives it back, without its owner.
+ * displacement unit of its owner's window. A local call, by any process of the job, in the group of
+ * the owner's window or not; the owner too. It asks an owner on another node. The window has
+ * passive-target epochs only (else MPI_ERR_RMA_SYNC). Its locks are locks of the owner's rank in
+ * the owner's window: an exclusive one excludes all others of either window. Accumulates are atomic
+ * with respect to those of either window. The calling process has no memory in it, MPI_WIN_BASE is
+ * NULL, and its group has the calling process alone. MPI_Win_free gives it back, without its owner.
  *
  * Errors: MPI_ERR_ARG for bytes that are no handle, MPI_ERR_RMA_ATTACH if it is withdrawn (also
- * from later lock calls), MPI_ERR_OTHER if its owner has died, MPI_ERR_UNSUPPORTED_OPERATION if the
- * owner is on another node, or the kernel refuses copies and the owner has no agent. */
+ * from later lock calls), MPI_ERR_OTHER if its owner has died (also from later lock, flush and
+ * unlock calls; the unlock ends the epoch), MPI_ERR_UNSUPPORTED_OPERATION if the owner is on
+ * another node and had no network when it made the handle, or the kernel refuses copies and the
+ * owner has no agent. */
 ORIEL_EXTENSION_(Win_memory_open, (const MPIX_Memory_handle *handle, MPI_Info info, MPI_Win *win))
 
 #undef ORIEL_EXTENSION_

@@ -296,6 +296,43 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window,
     return status;
 }
 
+enum oriel_status oriel_check_element_type(MPI_Datatype datatype, const struct oriel_type **type)
+{
+    const enum oriel_status status = oriel_type_find(datatype, type);
+    if (status != ORIEL_OK)
+        return status;
+    if ((*type)->as_pair != NULL)
+        *type = (*type)->as_pair;
+    else if (!(*type)->predefined)
+        return oriel_fail(ORIEL_E_TYPE, "the datatype must be predefined");
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_check_swap_type(MPI_Datatype datatype, const struct oriel_type **type)
+{
+    const enum oriel_status status = oriel_check_element_type(datatype, type);
+    return status == ORIEL_OK && !oriel_kind_is_swapped((*type)->kind)
+               ? oriel_fail(ORIEL_E_TYPE, "compare_and_swap is not defined on this datatype")
+               : status;
+}
+
+enum oriel_status oriel_check_swap(struct oriel_window *window,
+                                   const struct oriel_swap_arguments *given,
+                                   const struct oriel_type *type, enum oriel_issue issue,
+                                   struct oriel_span *target)
+{
+    target->side = (struct oriel_side){type, 1};
+    enum oriel_status status =
+        oriel_check_target(window, given->target_rank, given->target_disp, issue, target);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("origin", given->origin, &target->side);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("compare", given->compare, &target->side);
+    if (status == ORIEL_OK)
+        status = oriel_check_buffer("result", given->result, &target->side);
+    return status;
+}
+
 enum oriel_status oriel_check_assert(int assert, int taken)
 {
     return (assert & ~taken) == 0

@@ -60,6 +60,35 @@ enum oriel_status oriel_check_accumulate(struct oriel_window *window,
 enum oriel_status oriel_check_buffer(const char *which, const void *address,
                                      const struct oriel_side *side);
 
+/* The datatype of one element: predefined, or a struct datatype that is a pair, which counts as
+ * such. */
+enum oriel_status oriel_check_element_type(MPI_Datatype datatype, const struct oriel_type **type);
+
+/* MPI-4.1, 13.3.5: C and Fortran integers, logicals, bytes and multi-language types. */
+static inline bool oriel_kind_is_swapped(enum oriel_kind kind)
+{
+    return oriel_kinds[kind].plain[ORIEL_OPERATOR_BAND] != NULL ||
+           oriel_kinds[kind].plain[ORIEL_OPERATOR_LAND] != NULL;
+}
+
+/* The same for compare_and_swap. */
+enum oriel_status oriel_check_swap_type(MPI_Datatype datatype, const struct oriel_type **type);
+
+/* The arguments of a compare_and_swap, without the type. */
+struct oriel_swap_arguments {
+    const void *origin;
+    const void *compare;
+    void *result;
+    int target_rank;
+    MPI_Aint target_disp;
+};
+
+/* compare_and_swap of one element of a type that it is defined on: all other checks. */
+enum oriel_status oriel_check_swap(struct oriel_window *window,
+                                   const struct oriel_swap_arguments *given,
+                                   const struct oriel_type *type, enum oriel_issue issue,
+                                   struct oriel_span *target);
+
 /* Rank, epoch and range of the target's side; sets rank and offset. ORIEL_E_DISP for a negative
  * displacement if the window is not dynamic. */
 enum oriel_status oriel_check_target(struct oriel_window *window, int target_rank,

@@ -1,5 +1,5 @@
-/* MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1, 13.3.4, 13.3.5), and their forms with a
- * request. */
+/* MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.1, 13.3.4, 13.3.5), their forms with a request,
+ * and compare_and_swap of 16 bytes (include/oriel/ext.h). */
 #include "api/api.h"
 #include "api/argument_checks.h"
 #include "api/atomic_fast.h"
@@ -10,31 +10,17 @@
 static const char fetch_call[] = "MPI_Fetch_and_op";
 static const char swap_call[] = "MPI_Compare_and_swap";
 
-/* One element of one predefined datatype, or a struct datatype that is a pair. */
-static enum oriel_status check_single(struct oriel_window *window, MPI_Datatype datatype,
-                                      int target_rank, MPI_Aint target_disp,
-                                      struct oriel_span *target)
-{
-    target->side.count = 1;
-    enum oriel_status status = oriel_type_find(datatype, &target->side.type);
-    if (status != ORIEL_OK)
-        return status;
-    if (target->side.type->as_pair != NULL)
-        target->side.type = target->side.type->as_pair;
-    else if (!target->side.type->predefined)
-        return oriel_fail(ORIEL_E_TYPE, "the datatype must be predefined");
-    return oriel_check_target(window, target_rank, target_disp, ORIEL_ISSUE_NOW, target);
-}
-
 static int fetch_and_op_checked(struct oriel_window *window, const char *call,
                                 const void *origin_addr, void *result_addr, MPI_Datatype datatype,
                                 int target_rank, MPI_Aint target_disp, MPI_Op op)
 {
-    struct oriel_span target;
+    struct oriel_span target = {.side.count = 1};
     enum oriel_operator oriel_op;
     if (target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &target);
+    enum oriel_status status = oriel_check_element_type(datatype, &target.side.type);
+    if (status == ORIEL_OK)
+        status = oriel_check_target(window, target_rank, target_disp, ORIEL_ISSUE_NOW, &target);
     struct oriel_operand from = {(char *)(uintptr_t)origin_addr, target.side};
     struct oriel_operand to = {result_addr, target.side};
     if (status == ORIEL_OK)
@@ -92,34 +78,28 @@ int oriel_entry_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Dat
                : fetch_and_op_unusual(origin_addr, result_addr, target_rank, target_disp);
 }
 
-/* MPI-4.1, 13.3.5: C and Fortran integers, logicals, bytes and multi-language types. */
-static inline bool is_swap_kind(enum oriel_kind kind)
+static enum oriel_status swap_checked(struct oriel_window *window,
+                                      const struct oriel_swap_arguments *given,
+                                      const struct oriel_type *type)
 {
-    return oriel_kinds[kind].plain[ORIEL_OPERATOR_BAND] != NULL ||
-           oriel_kinds[kind].plain[ORIEL_OPERATOR_LAND] != NULL;
+    struct oriel_span target;
+    const enum oriel_status status =
+        oriel_check_swap(window, given, type, ORIEL_ISSUE_NOW, &target);
+    if (status != ORIEL_OK)
+        return status;
+    oriel_check_passed(window);
+    return oriel_compare_and_swap(window, &target, given->origin, given->compare, given->result);
 }
 
 static int compare_and_swap_checked(struct oriel_window *window, const char *call,
-                                    const void *origin_addr, const void *compare_addr,
-                                    void *result_addr, MPI_Datatype datatype, int target_rank,
-                                    MPI_Aint target_disp)
+                                    const struct oriel_swap_arguments *given, MPI_Datatype datatype)
 {
-    struct oriel_span target;
-    if (target_rank == MPI_PROC_NULL)
+    const struct oriel_type *type;
+    if (given->target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    enum oriel_status status = check_single(window, datatype, target_rank, target_disp, &target);
-    if (status == ORIEL_OK && !is_swap_kind(target.side.type->kind))
-        status = oriel_fail(ORIEL_E_TYPE, "compare_and_swap is not defined on this datatype");
+    enum oriel_status status = oriel_check_swap_type(datatype, &type);
     if (status == ORIEL_OK)
-        status = oriel_check_buffer("origin", origin_addr, &target.side);
-    if (status == ORIEL_OK)
-        status = oriel_check_buffer("compare", compare_addr, &target.side);
-    if (status == ORIEL_OK)
-        status = oriel_check_buffer("result", result_addr, &target.side);
-    if (status == ORIEL_OK) {
-        oriel_check_passed(window);
-        status = oriel_compare_and_swap(window, &target, origin_addr, compare_addr, result_addr);
-    }
+        status = swap_checked(window, given, type);
     return oriel_error_raise(window, call, status);
 }
 
@@ -127,14 +107,15 @@ static __attribute__((noinline)) int
 compare_and_swap_general(const void *origin_addr, const void *compare_addr, void *result_addr,
                          MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win)
 {
+    const struct oriel_swap_arguments given = {origin_addr, compare_addr, result_addr, target_rank,
+                                               target_disp};
     struct oriel_window *window = oriel_handle_find(win);
     if (window == NULL)
         return oriel_handle_is_forwarded(win)
                    ? oriel_host()->Compare_and_swap(origin_addr, compare_addr, result_addr,
                                                     datatype, target_rank, target_disp, win)
                    : oriel_error_not_a_window(swap_call);
-    return compare_and_swap_checked(window, swap_call, origin_addr, compare_addr, result_addr,
-                                    datatype, target_rank, target_disp);
+    return compare_and_swap_checked(window, swap_call, &given, datatype);
 }
 
 int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_addr,
@@ -146,7 +127,7 @@ int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_ad
     char *there = NULL;
     bool missing = origin_addr == NULL || compare_addr == NULL || result_addr == NULL;
     if (oriel_likely(!missing) && oriel_likely(oriel_fast_find(win, datatype, &window, &type)) &&
-        oriel_likely(type->predefined) && oriel_likely(is_swap_kind(type->kind)) &&
+        oriel_likely(type->predefined) && oriel_likely(oriel_kind_is_swapped(type->kind)) &&
         oriel_likely(type->extent_bytes <= ORIEL_SWAP_NATIVE_BYTES))
         there =
             oriel_element_place(window, target_rank, target_disp, (uint64_t)type->extent_bytes - 1);
@@ -160,19 +141,30 @@ int oriel_entry_Compare_and_swap(const void *origin_addr, const void *compare_ad
     return MPI_SUCCESS;
 }
 
+/* --- with a request --- */
+
+/* NULL: the call is over, with *code. */
+static struct oriel_window *begin_with_request(const char *call, int target_rank, MPI_Win win,
+                                               const MPI_Request *request,
+                                               struct oriel_request_state **asked, int *code)
+{
+    struct oriel_window *window = oriel_request_window(call, win, request, code);
+    if (window == NULL)
+        return NULL;
+    *code = oriel_request_begin(window, call, target_rank, true, asked);
+    return *code == MPI_SUCCESS ? window : NULL;
+}
+
 int oriel_entry_Rfetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype,
                               int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win,
                               MPI_Request *request)
 {
     static const char call[] = "MPIX_Rfetch_and_op";
+    int code;
     struct oriel_request_state *asked;
-    struct oriel_window *window = oriel_handle_find(win);
+    struct oriel_window *window =
+        begin_with_request(call, target_rank, win, request, &asked, &code);
     if (window == NULL)
-        return oriel_error_no_extension(call, win);
-    if (request == NULL)
-        return oriel_error_no_request(window, call);
-    int code = oriel_request_begin(window, call, target_rank, true, &asked);
-    if (code != MPI_SUCCESS)
         return code;
     code = fetch_and_op_checked(window, call, origin_addr, result_addr, datatype, target_rank,
                                 target_disp, op);
@@ -184,16 +176,54 @@ int oriel_entry_Rcompare_and_swap(const void *origin_addr, const void *compare_a
                                   MPI_Aint target_disp, MPI_Win win, MPI_Request *request)
 {
     static const char call[] = "MPIX_Rcompare_and_swap";
+    const struct oriel_swap_arguments given = {origin_addr, compare_addr, result_addr, target_rank,
+                                               target_disp};
+    int code;
     struct oriel_request_state *asked;
+    struct oriel_window *window =
+        begin_with_request(call, target_rank, win, request, &asked, &code);
+    if (window == NULL)
+        return code;
+    code = compare_and_swap_checked(window, call, &given, datatype);
+    return oriel_request_give(window, call, asked, code, request);
+}
+
+/* --- 16 bytes --- */
+
+/* They have no datatype. */
+static const struct oriel_type *wide_type(void)
+{
+    static struct oriel_node run = {.form = ORIEL_NODE_RUN,
+                                    .kind = ORIEL_KIND_OPAQUE128,
+                                    .count = 1,
+                                    .elements = 1,
+                                    .size_bytes = ORIEL_SWAP_BYTES,
+                                    .high_bytes = ORIEL_SWAP_BYTES,
+                                    .runs = 1,
+                                    .depth = 1,
+                                    .references = 1};
+    static const struct oriel_type type = {.kind = ORIEL_KIND_OPAQUE128,
+                                           .dense = true,
+                                           .predefined = true,
+                                           .elements = 1,
+                                           .size_bytes = ORIEL_SWAP_BYTES,
+                                           .extent_bytes = ORIEL_SWAP_BYTES,
+                                           .plain_bytes = ORIEL_SWAP_BYTES,
+                                           .layout = &run};
+    return &type;
+}
+
+int oriel_entry_Compare_and_swap_128(const void *origin_addr, const void *compare_addr,
+                                     void *result_addr, int target_rank, MPI_Aint target_disp,
+                                     MPI_Win win)
+{
+    static const char call[] = "MPIX_Compare_and_swap_128";
+    const struct oriel_swap_arguments given = {origin_addr, compare_addr, result_addr, target_rank,
+                                               target_disp};
     struct oriel_window *window = oriel_handle_find(win);
     if (window == NULL)
         return oriel_error_no_extension(call, win);
-    if (request == NULL)
-        return oriel_error_no_request(window, call);
-    int code = oriel_request_begin(window, call, target_rank, true, &asked);
-    if (code != MPI_SUCCESS)
-        return code;
-    code = compare_and_swap_checked(window, call, origin_addr, compare_addr, result_addr, datatype,
-                                    target_rank, target_disp);
-    return oriel_request_give(window, call, asked, code, request);
+    if (target_rank == MPI_PROC_NULL)
+        return MPI_SUCCESS;
+    return oriel_error_raise(window, call, swap_checked(window, &given, wide_type()));
 }

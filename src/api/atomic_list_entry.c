@@ -1,8 +1,6 @@
-/* Extensions of the atomic operations (include/oriel/ext.h): fetch_and_op on a list of
- * displacements, and compare_and_swap of 16 bytes. */
+/* MPIX_Fetch_and_op_list (include/oriel/ext.h): fetch_and_op on a list of displacements. */
 #include "api/api.h"
 #include "api/argument_checks.h"
-#include "reduce/cpu_swap.h"
 #include "rma/rma.h"
 #include "window/handle.h"
 
@@ -46,13 +44,9 @@ static enum oriel_status fetch_list(struct oriel_window *window, MPI_Count count
 {
     if (count < 0)
         return oriel_fail(ORIEL_E_COUNT, "count %lld is negative", (long long)count);
-    enum oriel_status status = oriel_type_find(datatype, &list->type);
+    enum oriel_status status = oriel_check_element_type(datatype, &list->type);
     if (status != ORIEL_OK)
         return status;
-    if (list->type->as_pair != NULL)
-        list->type = list->type->as_pair;
-    else if (!list->type->predefined)
-        return oriel_fail(ORIEL_E_TYPE, "the datatype must be predefined");
     const struct oriel_side side = {list->type, (uint64_t)count};
     status = check_displacements(window, list->rank, disps, side.count, list->type);
     if (status == ORIEL_OK)
@@ -84,53 +78,4 @@ int oriel_entry_Fetch_and_op_list(const void *origin_addr, void *result_addr, MP
         .rank = target_rank, .origin = origin_addr, .result = result_addr};
     return oriel_error_raise(window, call,
                              fetch_list(window, count, datatype, op, target_disps, &list));
-}
-
-/* 16 bytes without a type of their own. */
-static const struct oriel_type *wide_type(void)
-{
-    static struct oriel_node run = {.form = ORIEL_NODE_RUN,
-                                    .kind = ORIEL_KIND_OPAQUE128,
-                                    .count = 1,
-                                    .elements = 1,
-                                    .size_bytes = ORIEL_SWAP_BYTES,
-                                    .high_bytes = ORIEL_SWAP_BYTES,
-                                    .runs = 1,
-                                    .depth = 1,
-                                    .references = 1};
-    static const struct oriel_type type = {.kind = ORIEL_KIND_OPAQUE128,
-                                           .dense = true,
-                                           .predefined = true,
-                                           .elements = 1,
-                                           .size_bytes = ORIEL_SWAP_BYTES,
-                                           .extent_bytes = ORIEL_SWAP_BYTES,
-                                           .plain_bytes = ORIEL_SWAP_BYTES,
-                                           .layout = &run};
-    return &type;
-}
-
-int oriel_entry_Compare_and_swap_128(const void *origin_addr, const void *compare_addr,
-                                     void *result_addr, int target_rank, MPI_Aint target_disp,
-                                     MPI_Win win)
-{
-    static const char call[] = "MPIX_Compare_and_swap_128";
-    struct oriel_window *window = oriel_handle_find(win);
-    if (window == NULL)
-        return oriel_error_no_extension(call, win);
-    if (target_rank == MPI_PROC_NULL)
-        return MPI_SUCCESS;
-    struct oriel_span target = {.side = {wide_type(), 1}};
-    enum oriel_status status =
-        oriel_check_target(window, target_rank, target_disp, ORIEL_ISSUE_NOW, &target);
-    if (status == ORIEL_OK)
-        status = oriel_check_buffer("origin", origin_addr, &target.side);
-    if (status == ORIEL_OK)
-        status = oriel_check_buffer("compare", compare_addr, &target.side);
-    if (status == ORIEL_OK)
-        status = oriel_check_buffer("result", result_addr, &target.side);
-    if (status == ORIEL_OK) {
-        oriel_check_passed(window);
-        status = oriel_compare_and_swap(window, &target, origin_addr, compare_addr, result_addr);
-    }
-    return oriel_error_raise(window, call, status);
 }

@@ -38,10 +38,13 @@ static inline const struct oriel_host_calls *completion_host(void)
 /* --- waiting --- */
 
 struct poll_state {
-    uint64_t begin_ns; /* 0 at first */
-    int skipped;       /* polls since the host was last asked */
+    uint64_t begin_ns;    /* 0 at first */
+    uint64_t observed_ns; /* of statistics, which ask only for notifications */
+    int skipped;          /* polls since the host was last asked */
     bool napped;
 };
+
+static const struct oriel_watch for_notification = {.what = ORIEL_WAITING_NOTIFICATION};
 
 /* Spins, yields, then naps. It does not sleep on UCX's descriptor, since the wait may be for the
  * host. */
@@ -49,14 +52,21 @@ static void poll_backoff(struct poll_state *patience)
 {
     uint64_t now_ns = oriel_now_ns();
     uint64_t spin_ns = (uint64_t)oriel_options()->spin_ns;
-    if (patience->begin_ns == 0)
+    if (patience->begin_ns == 0) {
         patience->begin_ns = now_ns;
+        patience->observed_ns = oriel_wait_time_begin(&for_notification);
+    }
     uint64_t waited_ns = now_ns - patience->begin_ns;
     patience->napped = waited_ns >= spin_ns + YIELD_NS;
     if (patience->napped)
         nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
     else if (waited_ns >= spin_ns)
         sched_yield();
+}
+
+static void poll_end(const struct poll_state *patience)
+{
+    oriel_wait_time_end(&for_notification, patience->observed_ns);
 }
 
 /* Whether to ask the host in this poll: less often the more requests it must test. */
@@ -171,8 +181,10 @@ static __attribute__((noinline)) int wait_one(MPI_Request *request, MPI_Status *
         oriel_requests_progress();
         int code = oriel_requests_are_open() ? completion_host()->Test(request, &done, status)
                                              : completion_host()->Wait(request, status);
-        if (done || code != MPI_SUCCESS)
+        if (done || code != MPI_SUCCESS) {
+            poll_end(&patience);
             return report_failure("MPI_Wait", code, code == MPI_SUCCESS ? request : NULL);
+        }
         poll_backoff(&patience);
     }
 }
@@ -237,8 +249,10 @@ static __attribute__((noinline)) int wait_any(int count, MPI_Request requests[],
         } else if (host_poll_is_due(&patience, count)) {
             code = completion_host()->Testany(count, requests, index, &done, status);
         }
-        if (done || code != MPI_SUCCESS)
+        if (done || code != MPI_SUCCESS) {
+            poll_end(&patience);
             return report_failure("MPI_Waitany", code, completed_any(requests, done, index));
+        }
         poll_backoff(&patience);
     }
 }
@@ -272,9 +286,8 @@ int oriel_entry_Testany(int count, MPI_Request array_of_requests[], int *index, 
 
 /* waits: asks the host until all are done; otherwise once. */
 static int test_all_until(const struct completion_statuses *outcome, MPI_Request requests[],
-                          int *flag, bool waits)
+                          int *flag, bool waits, struct poll_state *patience)
 {
-    struct poll_state patience = {0};
     for (;;) {
         int code = MPI_SUCCESS;
         oriel_requests_progress();
@@ -282,11 +295,11 @@ static int test_all_until(const struct completion_statuses *outcome, MPI_Request
             *flag = 1;
             return completion_host()->Waitall(outcome->count, requests, outcome->statuses);
         }
-        if (host_poll_is_due(&patience, outcome->count))
+        if (host_poll_is_due(patience, outcome->count))
             code = completion_host()->Testall(outcome->count, requests, flag, outcome->statuses);
         if (!waits || *flag || code != MPI_SUCCESS)
             return code;
-        poll_backoff(&patience);
+        poll_backoff(patience);
     }
 }
 
@@ -295,7 +308,9 @@ static int complete_all(const char *call, int count, MPI_Request requests[], int
 {
     MPI_Request *before = copy_requests(count, requests);
     struct completion_statuses outcome = {before, requests, count, NULL, statuses, false};
-    int code = test_all_until(&outcome, requests, flag, waits);
+    struct poll_state patience = {0};
+    int code = test_all_until(&outcome, requests, flag, waits, &patience);
+    poll_end(&patience);
     outcome.is_complete = requests != NULL && (code != MPI_SUCCESS || *flag);
     code = report_failures(call, code, &outcome);
     free(before);
@@ -329,20 +344,19 @@ int oriel_entry_Testall(int count, MPI_Request array_of_requests[], int *flag,
 
 /* *found is 0 if none is done, MPI_UNDEFINED if there is none. */
 static int test_some_until(int count, MPI_Request requests[], int *found, int indices[],
-                           MPI_Status statuses[], bool waits)
+                           MPI_Status statuses[], bool waits, struct poll_state *patience)
 {
-    struct poll_state patience = {0};
     for (;;) {
         int code = MPI_SUCCESS;
         oriel_requests_progress();
         if (waits && !oriel_requests_are_open())
             return completion_host()->Waitsome(count, requests, found, indices, statuses);
         *found = 0;
-        if (host_poll_is_due(&patience, count))
+        if (host_poll_is_due(patience, count))
             code = completion_host()->Testsome(count, requests, found, indices, statuses);
         if (!waits || *found != 0 || code != MPI_SUCCESS)
             return code;
-        poll_backoff(&patience);
+        poll_backoff(patience);
     }
 }
 
@@ -352,7 +366,9 @@ static __attribute__((noinline)) int complete_some(const char *call, int count,
 {
     MPI_Request *before = copy_requests(count, requests);
     oriel_persistent_show(count, requests);
-    int code = test_some_until(count, requests, found, indices, statuses, waits);
+    struct poll_state patience = {0};
+    int code = test_some_until(count, requests, found, indices, statuses, waits, &patience);
+    poll_end(&patience);
     struct completion_statuses outcome = {before,  requests, *found == MPI_UNDEFINED ? 0 : *found,
                                           indices, statuses, requests != NULL};
     code = report_failures(call, code, &outcome);

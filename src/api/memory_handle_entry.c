@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-_Static_assert(sizeof(struct oriel_memory_handle) <= sizeof(MPIX_Memory_handle),
-               "the program's type has room for it");
+_Static_assert(sizeof(struct oriel_memory_handle) == sizeof(MPIX_Memory_handle),
+               "each byte of the program's type is checked");
 
 int oriel_entry_Win_memory_handle_create(MPI_Win win, MPI_Aint disp, MPI_Aint size,
                                          MPIX_Memory_handle *handle)
@@ -21,10 +21,8 @@ int oriel_entry_Win_memory_handle_create(MPI_Win win, MPI_Aint disp, MPI_Aint si
     enum oriel_status status = handle != NULL
                                    ? oriel_memory_handle_make(window, disp, size, &made)
                                    : oriel_fail(ORIEL_E_ARG, "the handle argument is NULL");
-    if (status == ORIEL_OK) {
-        memset(handle, 0, sizeof *handle);
+    if (status == ORIEL_OK)
         memcpy(handle, &made, sizeof made);
-    }
     return oriel_error_raise(window, "MPIX_Win_memory_handle_create", status);
 }
 

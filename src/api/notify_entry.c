@@ -18,6 +18,7 @@ struct notified {
     void *origin_addr;
     struct oriel_sides sides;
     int number;
+    MPI_Op op; /* of an accumulate */
 };
 
 enum oriel_status oriel_notified_begin(const struct oriel_window *window, int number,
@@ -60,8 +61,8 @@ static enum oriel_status begin_notified(struct oriel_window *window, const struc
     return status;
 }
 
-static enum oriel_status transfer_notified(struct oriel_window *window,
-                                           const struct notified *given, bool to_target)
+static inline __attribute__((always_inline)) enum oriel_status
+transfer_notified(struct oriel_window *window, const struct notified *given, bool to_target)
 {
     struct oriel_span target;
     struct oriel_side here;
@@ -81,11 +82,11 @@ static enum oriel_status transfer_notified(struct oriel_window *window,
 }
 
 static enum oriel_status accumulate_notified(struct oriel_window *window,
-                                             const struct notified *given, MPI_Op op)
+                                             const struct notified *given)
 {
     struct oriel_accumulate_operands operands;
     const struct oriel_accumulate_arguments arguments = {
-        .origin = given->origin_addr, .sides = given->sides, .op = op};
+        .origin = given->origin_addr, .sides = given->sides, .op = given->op};
     enum oriel_status status =
         oriel_check_accumulate(window, &arguments, false, ORIEL_ISSUE_NOW, &operands);
     if (status == ORIEL_OK)
@@ -98,11 +99,33 @@ static enum oriel_status accumulate_notified(struct oriel_window *window,
                : oriel_notified_end(window, &operands.target, operands.elements.count > 0);
 }
 
-static int put_notified_checked(struct oriel_window *window, const struct notified *given)
+static enum oriel_status put_issue_notified(struct oriel_window *window,
+                                            const struct notified *given)
+{
+    return transfer_notified(window, given, true);
+}
+
+static enum oriel_status get_issue_notified(struct oriel_window *window,
+                                            const struct notified *given)
+{
+    return transfer_notified(window, given, false);
+}
+
+typedef enum oriel_status notified_issue(struct oriel_window *window, const struct notified *given);
+
+static inline int operate_notified(struct oriel_window *window, const struct notified *given,
+                                   notified_issue *issue)
 {
     if (given->sides.target_rank == MPI_PROC_NULL)
         return MPI_SUCCESS;
-    return oriel_error_raise(window, given->call, transfer_notified(window, given, true));
+    return oriel_error_raise(window, given->call, issue(window, given));
+}
+
+static inline int find_and_operate(MPI_Win win, const struct notified *given, notified_issue *issue)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    return window == NULL ? oriel_error_no_extension(given->call, win)
+                          : operate_notified(window, given, issue);
 }
 
 /* The paths that are not the fast one. As in MPI_Put, it ends in a jump to them. */
@@ -116,10 +139,9 @@ static __attribute__((noinline)) int put_notified(const void *origin_addr, MPI_C
         "MPIX_Put_notify",
         (void *)(uintptr_t)origin_addr,
         {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
-        number};
-    struct oriel_window *window = oriel_handle_find(win);
-    return window == NULL ? oriel_error_no_extension(given.call, win)
-                          : put_notified_checked(window, &given);
+        number,
+        MPI_OP_NULL};
+    return find_and_operate(win, &given, put_issue_notified);
 }
 
 static __attribute__((noinline)) int put_notified_unusual(const void *origin_addr, MPI_Count count,
@@ -130,8 +152,9 @@ static __attribute__((noinline)) int put_notified_unusual(const void *origin_add
     const struct notified given = {"MPIX_Put_notify",
                                    (void *)(uintptr_t)origin_addr,
                                    {count, datatype, target_rank, target_disp, count, datatype},
-                                   number};
-    return put_notified_checked(oriel_tls_cache.window, &given);
+                                   number,
+                                   MPI_OP_NULL};
+    return operate_notified(oriel_tls_cache.window, &given, put_issue_notified);
 }
 
 static __attribute__((noinline)) int notify_sleepers(struct oriel_notify_area *area,
@@ -211,13 +234,9 @@ int oriel_entry_Get_notify(void *origin_addr, MPI_Count origin_count, MPI_Dataty
         "MPIX_Get_notify",
         origin_addr,
         {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
-        number};
-    struct oriel_window *window = oriel_handle_find(win);
-    if (window == NULL)
-        return oriel_error_no_extension(given.call, win);
-    if (target_rank == MPI_PROC_NULL)
-        return MPI_SUCCESS;
-    return oriel_error_raise(window, given.call, transfer_notified(window, &given, false));
+        number,
+        MPI_OP_NULL};
+    return find_and_operate(win, &given, get_issue_notified);
 }
 
 int oriel_entry_Accumulate_notify(const void *origin_addr, MPI_Count origin_count,
@@ -229,13 +248,9 @@ int oriel_entry_Accumulate_notify(const void *origin_addr, MPI_Count origin_coun
         "MPIX_Accumulate_notify",
         (void *)(uintptr_t)origin_addr,
         {origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype},
-        number};
-    struct oriel_window *window = oriel_handle_find(win);
-    if (window == NULL)
-        return oriel_error_no_extension(given.call, win);
-    if (target_rank == MPI_PROC_NULL)
-        return MPI_SUCCESS;
-    return oriel_error_raise(window, given.call, accumulate_notified(window, &given, op));
+        number,
+        op};
+    return find_and_operate(win, &given, accumulate_notified);
 }
 
 /* --- taking --- */

@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "api/notified_operation.h"
 #include "api/persistent_operation.h"
+#include "api/requests.h"
 #include "internode/origin/liveness.h"
 #include "sync/notify.h"
 #include "window/handle.h"
@@ -84,6 +85,7 @@ static enum oriel_status request_create(const struct oriel_window *window, int n
     if (own == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
     own->request.kind = &notify_kind;
+    own->request.counted = ORIEL_PERSISTENT_NOTIFICATION;
     own->request.win = window->host->handle;
     own->request.window_serial = window->serial;
     own->number = (uint32_t)number;
@@ -98,7 +100,7 @@ int oriel_entry_Win_notify_init(MPI_Win win, int number, MPI_Count count, MPI_Re
 {
     int code;
     static const char call[] = "MPIX_Win_notify_init";
-    struct oriel_window *window = oriel_persistent_window(call, win, request, &code);
+    struct oriel_window *window = oriel_request_window(call, win, request, &code);
     if (window == NULL)
         return code;
     return oriel_error_raise(window, call, request_create(window, number, count, request));

@@ -1,8 +1,11 @@
-/* MPIX_Accumulate_init, MPIX_Get_accumulate_init and MPIX_Fetch_and_op_init. A start of one element
- * that the CPU updates only checks the epoch and announces itself (sync/atomic_mode.h). */
+/* MPIX_Accumulate_init, its form that notifies, MPIX_Get_accumulate_init and
+ * MPIX_Fetch_and_op_init. A start of one element that the CPU updates only checks the epoch and
+ * announces itself (sync/atomic_mode.h). */
 #include "api/api.h"
 #include "api/atomic_fast.h"
+#include "api/notified_operation.h"
 #include "api/persistent_operation.h"
+#include "api/requests.h"
 
 #include <stdlib.h>
 
@@ -25,8 +28,8 @@ static enum oriel_status accumulate_issue(struct oriel_persistent_operation *ope
                             &operands->origin, operation->returns_data ? &operands->result : NULL);
 }
 
-static enum oriel_status accumulate_start(struct oriel_persistent *request,
-                                          struct oriel_window *window)
+static inline __attribute__((always_inline)) enum oriel_status
+element_start(struct oriel_persistent *request, struct oriel_window *window, bool notifies)
 {
     struct persistent_accumulate *accumulate = (struct persistent_accumulate *)request;
     struct oriel_atomic_mode *slot = oriel_tls_cache.single;
@@ -36,12 +39,30 @@ static enum oriel_status accumulate_start(struct oriel_persistent *request,
         return oriel_persistent_operation_start(&accumulate->operation, window);
     accumulate->kernel(accumulate->there, accumulate->operands.origin.here,
                        accumulate->operands.result.here, &slot->inside);
-    return ORIEL_OK;
+    return notifies ? oriel_notified_end(window, &accumulate->operation.target, true) : ORIEL_OK;
+}
+
+static enum oriel_status accumulate_start(struct oriel_persistent *request,
+                                          struct oriel_window *window)
+{
+    return element_start(request, window, false);
+}
+
+static enum oriel_status accumulate_notify_start(struct oriel_persistent *request,
+                                                 struct oriel_window *window)
+{
+    return element_start(request, window, true);
 }
 
 /* --- creation --- */
 
-static const struct oriel_persistent_kind kind = ORIEL_PERSISTENT_OPERATION_KIND(accumulate_start);
+/* One of the four functions. */
+struct accumulate_form {
+    const char *call;
+    struct oriel_persistent_kind kind;
+    enum oriel_persistent_counted counted;
+    bool notifies;
+};
 
 /* The element and its kernel, if the operation is one element that the CPU updates. */
 static void accumulate_prepare(struct persistent_accumulate *accumulate,
@@ -84,33 +105,37 @@ static enum oriel_status accumulate_plan(struct persistent_accumulate *accumulat
     if (operation->returns_data)
         operation->types[2] = operands->result.side.type;
     operation->request.len_bytes = target->count * target->type->size_bytes;
+    operation->moves = operands->elements.count > 0;
     accumulate_prepare(accumulate, window);
     return ORIEL_OK;
 }
 
-static int accumulate_init(const char *call, enum oriel_persistent_counted counted,
-                           const struct oriel_accumulate_arguments *given, MPI_Win win,
+/* number: of a notification. */
+static int accumulate_init(const struct accumulate_form *form,
+                           const struct oriel_accumulate_arguments *given, int number, MPI_Win win,
                            MPI_Request *request)
 {
     int code;
-    struct oriel_window *window = oriel_persistent_window(call, win, request, &code);
+    struct oriel_window *window = oriel_request_window(form->call, win, request, &code);
     if (window == NULL)
         return code;
     struct persistent_accumulate *accumulate = calloc(1, sizeof *accumulate);
     if (accumulate == NULL)
-        return oriel_error_raise(window, call,
+        return oriel_error_raise(window, form->call,
                                  oriel_fail(ORIEL_E_NO_MEM, "no memory for a request"));
     struct oriel_persistent_operation *operation = &accumulate->operation;
-    operation->request.kind = &kind;
-    operation->request.counted = counted;
+    operation->request.kind = &form->kind;
+    operation->request.counted = form->counted;
     operation->issue = accumulate_issue;
-    operation->returns_data = counted != ORIEL_PERSISTENT_ACCUMULATE;
+    operation->returns_data = form->counted != ORIEL_PERSISTENT_ACCUMULATE;
+    operation->notifies = form->notifies;
+    operation->number = number;
     enum oriel_status status = given->sides.target_rank == MPI_PROC_NULL
                                    ? ORIEL_OK
                                    : accumulate_plan(accumulate, window, given);
     status = oriel_persistent_operation_create(operation, window, given->sides.target_rank,
                                                given->sides.target_disp, status, request);
-    return oriel_error_raise(window, call, status);
+    return oriel_error_raise(window, form->call, status);
 }
 
 int oriel_entry_Accumulate_init(const void *origin_addr, MPI_Count origin_count,
@@ -118,14 +143,34 @@ int oriel_entry_Accumulate_init(const void *origin_addr, MPI_Count origin_count,
                                 MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op,
                                 MPI_Win win, MPI_Request *request)
 {
+    static const struct accumulate_form form = {"MPIX_Accumulate_init",
+                                                ORIEL_PERSISTENT_OPERATION_KIND(accumulate_start),
+                                                ORIEL_PERSISTENT_ACCUMULATE, false};
     struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
                   target_datatype},
         .op = op,
     };
-    return accumulate_init("MPIX_Accumulate_init", ORIEL_PERSISTENT_ACCUMULATE, &given, win,
-                           request);
+    return accumulate_init(&form, &given, 0, win, request);
+}
+
+int oriel_entry_Accumulate_notify_init(const void *origin_addr, MPI_Count origin_count,
+                                       MPI_Datatype origin_datatype, int target_rank,
+                                       MPI_Aint target_disp, MPI_Count target_count,
+                                       MPI_Datatype target_datatype, MPI_Op op, int number,
+                                       MPI_Win win, MPI_Request *request)
+{
+    static const struct accumulate_form form = {
+        "MPIX_Accumulate_notify_init", ORIEL_PERSISTENT_OPERATION_KIND(accumulate_notify_start),
+        ORIEL_PERSISTENT_ACCUMULATE, true};
+    struct oriel_accumulate_arguments given = {
+        .origin = origin_addr,
+        .sides = {origin_count, origin_datatype, target_rank, target_disp, target_count,
+                  target_datatype},
+        .op = op,
+    };
+    return accumulate_init(&form, &given, number, win, request);
 }
 
 int oriel_entry_Get_accumulate_init(const void *origin_addr, MPI_Count origin_count,
@@ -135,6 +180,9 @@ int oriel_entry_Get_accumulate_init(const void *origin_addr, MPI_Count origin_co
                                     MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
                                     MPI_Request *request)
 {
+    static const struct accumulate_form form = {"MPIX_Get_accumulate_init",
+                                                ORIEL_PERSISTENT_OPERATION_KIND(accumulate_start),
+                                                ORIEL_PERSISTENT_GET_ACCUMULATE, false};
     struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
@@ -144,14 +192,16 @@ int oriel_entry_Get_accumulate_init(const void *origin_addr, MPI_Count origin_co
                   target_datatype},
         .op = op,
     };
-    return accumulate_init("MPIX_Get_accumulate_init", ORIEL_PERSISTENT_GET_ACCUMULATE, &given, win,
-                           request);
+    return accumulate_init(&form, &given, 0, win, request);
 }
 
 int oriel_entry_Fetch_and_op_init(const void *origin_addr, void *result_addr, MPI_Datatype datatype,
                                   int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win,
                                   MPI_Request *request)
 {
+    static const struct accumulate_form form = {"MPIX_Fetch_and_op_init",
+                                                ORIEL_PERSISTENT_OPERATION_KIND(accumulate_start),
+                                                ORIEL_PERSISTENT_FETCH_AND_OP, false};
     struct oriel_accumulate_arguments given = {
         .origin = origin_addr,
         .result = result_addr,
@@ -160,6 +210,5 @@ int oriel_entry_Fetch_and_op_init(const void *origin_addr, void *result_addr, MP
         .sides = {1, datatype, target_rank, target_disp, 1, datatype},
         .op = op,
     };
-    return accumulate_init("MPIX_Fetch_and_op_init", ORIEL_PERSISTENT_FETCH_AND_OP, &given, win,
-                           request);
+    return accumulate_init(&form, &given, 0, win, request);
 }

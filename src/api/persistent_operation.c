@@ -3,6 +3,7 @@
 #include "api/persistent_operation.h"
 
 #include "api/api.h"
+#include "api/notified_operation.h"
 #include "api/requests.h"
 #include "internode/internode.h"
 #include "rma/device_buffers.h"
@@ -28,20 +29,6 @@ static enum oriel_status nothing_start(struct oriel_persistent *request,
 
 /* --- creation --- */
 
-struct oriel_window *oriel_persistent_window(const char *call, MPI_Win win,
-                                             const MPI_Request *request, int *code)
-{
-    struct oriel_window *window = oriel_handle_find(win);
-    if (window == NULL) {
-        *code = oriel_error_no_extension(call, win);
-        return NULL;
-    }
-    if (request != NULL)
-        return window;
-    *code = oriel_error_no_request(window, call);
-    return NULL;
-}
-
 static bool is_prompt(const struct oriel_persistent_operation *operation,
                       const struct oriel_window *window, int target_rank)
 {
@@ -64,6 +51,8 @@ enum oriel_status oriel_persistent_operation_create(struct oriel_persistent_oper
     operation->request.window_serial = window->serial;
     operation->request.target_rank = target_rank;
     operation->request.target_disp = target_disp;
+    if (status == ORIEL_OK && operation->notifies && target_rank != MPI_PROC_NULL)
+        status = oriel_notified_begin(window, operation->number, &operation->target);
     for (int i = 0; i < TYPES && status == ORIEL_OK; i++)
         if (operation->types[i] != NULL)
             oriel_type_retain(operation->types[i]);
@@ -93,6 +82,18 @@ char *oriel_persistent_direct(const struct oriel_window *window, const struct or
 
 /* --- start and end --- */
 
+static enum oriel_status issue(struct oriel_persistent_operation *operation,
+                               struct oriel_window *window)
+{
+    if (!operation->notifies)
+        return operation->issue(operation, window);
+    enum oriel_status status = oriel_notified_begin(window, operation->number, &operation->target);
+    if (status == ORIEL_OK)
+        status = operation->issue(operation, window);
+    return status != ORIEL_OK ? status
+                              : oriel_notified_end(window, &operation->target, operation->moves);
+}
+
 /* An operation that returns data from another node. */
 static enum oriel_status start_polled(struct oriel_persistent_operation *operation,
                                       struct oriel_window *window)
@@ -101,7 +102,7 @@ static enum oriel_status start_polled(struct oriel_persistent_operation *operati
     if (operation->asked == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a request");
     oriel_check_passed(window);
-    const enum oriel_status status = operation->issue(operation, window);
+    const enum oriel_status status = issue(operation, window);
     oriel_request_sent(operation->asked);
     if (status == ORIEL_OK)
         return ORIEL_OK;
@@ -121,7 +122,7 @@ enum oriel_status oriel_persistent_operation_start(struct oriel_persistent_opera
     if (!request->is_prompt)
         return start_polled(operation, window);
     oriel_check_passed(window);
-    return operation->issue(operation, window);
+    return issue(operation, window);
 }
 
 enum oriel_persistent_state oriel_persistent_operation_poll(struct oriel_persistent *request)

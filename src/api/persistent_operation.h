@@ -16,18 +16,17 @@ struct oriel_persistent_operation {
                                struct oriel_window *window);
     struct oriel_span target; /* the offset in a dynamic window is that of the last start */
     bool returns_data;
+    bool moves;    /* something, or there is only a notification */
+    bool notifies; /* the target; by the counter of the next number */
+    int number;
     struct oriel_request_state *asked; /* started, and returns data from another node; else NULL */
     const struct oriel_type *types[3]; /* retained; NULL for sides that do not exist */
 };
 
-/* Returns the window for the creation of a request. Otherwise the error is raised: NULL, and its
- * class in *code. */
-struct oriel_window *oriel_persistent_window(const char *call, MPI_Win win,
-                                             const MPI_Request *request, int *code);
-
 /* The last step of the creation, with the status of the checks: creates the request of a record
  * from calloc, or frees the record. The caller has set all but asked, and of the request kind,
- * counted and len_bytes. For MPI_PROC_NULL it need not set more than the types. */
+ * counted and len_bytes. For MPI_PROC_NULL it need not set more than the types. The number of a
+ * notification is checked here. */
 enum oriel_status oriel_persistent_operation_create(struct oriel_persistent_operation *operation,
                                                     const struct oriel_window *window,
                                                     int target_rank, MPI_Aint target_disp,

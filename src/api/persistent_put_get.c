@@ -1,9 +1,10 @@
-/* MPIX_Put_init, MPIX_Put_notify_init and MPIX_Get_init. If the CPU reaches the target, the
+/* MPIX_Put_init and MPIX_Get_init, and their forms that notify. If the CPU reaches the target, the
  * addresses and the copy are prepared once, and a start only checks the epoch. */
 #include "api/api.h"
 #include "api/notified_operation.h"
 #include "api/persistent_operation.h"
 #include "api/put_get_fast.h"
+#include "api/requests.h"
 #include "rma/deferred.h"
 #include "rma/transfer_cache.h"
 #include "transport/shared/copy.h"
@@ -14,7 +15,6 @@ struct persistent_transfer {
     struct oriel_persistent_operation operation; /* first */
     char *here;
     struct oriel_side origin;
-    int number;                      /* of the notification, of a notified put */
     char *there;                     /* NULL: the rest is not prepared */
     bool is_word;                    /* 8 bytes in one run on both sides */
     struct oriel_copy_prepared copy; /* between there and here */
@@ -71,61 +71,44 @@ static inline enum oriel_status copy_prepared_once(struct persistent_transfer *t
     return ORIEL_OK;
 }
 
-static inline bool may_copy_now(const struct persistent_transfer *transfer,
-                                const struct oriel_window *window)
+static inline __attribute__((always_inline)) enum oriel_status
+transfer_start(struct oriel_persistent *request, struct oriel_window *window, bool to_target,
+               bool notifies)
 {
-    return oriel_likely(transfer->there != NULL) &&
-           oriel_likely(oriel_fast_allowed(window, (uint32_t)transfer->operation.target.rank));
+    struct persistent_transfer *transfer = (struct persistent_transfer *)request;
+    const struct oriel_span *target = &transfer->operation.target;
+    if (oriel_unlikely(transfer->there == NULL) ||
+        oriel_unlikely(!oriel_fast_allowed(window, (uint32_t)target->rank)))
+        return oriel_persistent_operation_start(&transfer->operation, window);
+    if (to_target)
+        oriel_tls_cache_mark();
+    const enum oriel_status status = copy_prepared_once(transfer, to_target);
+    return status != ORIEL_OK || !notifies ? status : oriel_notified_end(window, target, true);
 }
 
 static enum oriel_status put_start(struct oriel_persistent *request, struct oriel_window *window)
 {
-    struct persistent_transfer *transfer = (struct persistent_transfer *)request;
-    if (oriel_unlikely(!may_copy_now(transfer, window)))
-        return oriel_persistent_operation_start(&transfer->operation, window);
-    oriel_tls_cache_mark();
-    return copy_prepared_once(transfer, true);
-}
-
-static enum oriel_status put_notify_issue(struct oriel_persistent_operation *operation,
-                                          struct oriel_window *window)
-{
-    const struct persistent_transfer *transfer = (const struct persistent_transfer *)operation;
-    const struct oriel_side *origin = &transfer->origin;
-    enum oriel_status status = oriel_notified_begin(window, transfer->number, &operation->target);
-    if (status == ORIEL_OK)
-        status = oriel_put(window, &operation->target, transfer->here, origin);
-    return status != ORIEL_OK ? status
-                              : oriel_notified_end(window, &operation->target,
-                                                   origin->count * origin->type->size_bytes > 0);
+    return transfer_start(request, window, true, false);
 }
 
 static enum oriel_status put_notify_start(struct oriel_persistent *request,
                                           struct oriel_window *window)
 {
-    struct persistent_transfer *transfer = (struct persistent_transfer *)request;
-    if (oriel_unlikely(!may_copy_now(transfer, window)))
-        return oriel_persistent_operation_start(&transfer->operation, window);
-    oriel_tls_cache_mark();
-    const enum oriel_status status = copy_prepared_once(transfer, true);
-    return status != ORIEL_OK ? status
-                              : oriel_notified_end(window, &transfer->operation.target, true);
+    return transfer_start(request, window, true, true);
 }
 
 static enum oriel_status get_start(struct oriel_persistent *request, struct oriel_window *window)
 {
-    struct persistent_transfer *transfer = (struct persistent_transfer *)request;
-    if (oriel_unlikely(!may_copy_now(transfer, window)))
-        return oriel_persistent_operation_start(&transfer->operation, window);
-    return copy_prepared_once(transfer, false);
+    return transfer_start(request, window, false, false);
+}
+
+static enum oriel_status get_notify_start(struct oriel_persistent *request,
+                                          struct oriel_window *window)
+{
+    return transfer_start(request, window, false, true);
 }
 
 /* --- creation --- */
-
-static const struct oriel_persistent_kind put_kind = ORIEL_PERSISTENT_OPERATION_KIND(put_start);
-static const struct oriel_persistent_kind put_notify_kind =
-    ORIEL_PERSISTENT_OPERATION_KIND(put_notify_start);
-static const struct oriel_persistent_kind get_kind = ORIEL_PERSISTENT_OPERATION_KIND(get_start);
 
 static struct oriel_items items_of_side(const struct oriel_side *side)
 {
@@ -148,12 +131,22 @@ static void transfer_prepare(struct persistent_transfer *transfer,
                         copy->to_bytes == 0 && copy->from_bytes == 0;
 }
 
-/* One of the three functions. */
+/* One of the four functions. */
 struct transfer_form {
     const char *call;
+    struct oriel_persistent_kind kind;
     bool to_target;
     bool notifies;
 };
+
+static const struct transfer_form put_form = {
+    "MPIX_Put_init", ORIEL_PERSISTENT_OPERATION_KIND(put_start), true, false};
+static const struct transfer_form put_notify_form = {
+    "MPIX_Put_notify_init", ORIEL_PERSISTENT_OPERATION_KIND(put_notify_start), true, true};
+static const struct transfer_form get_form = {
+    "MPIX_Get_init", ORIEL_PERSISTENT_OPERATION_KIND(get_start), false, false};
+static const struct transfer_form get_notify_form = {
+    "MPIX_Get_notify_init", ORIEL_PERSISTENT_OPERATION_KIND(get_notify_start), false, true};
 
 static enum oriel_status transfer_plan(struct persistent_transfer *transfer,
                                        struct oriel_window *window, const struct oriel_sides *sides,
@@ -164,25 +157,25 @@ static enum oriel_status transfer_plan(struct persistent_transfer *transfer,
         window, sides, form->to_target, ORIEL_ISSUE_LATER, &operation->target, &transfer->origin);
     if (status == ORIEL_OK)
         status = oriel_check_buffer("origin", transfer->here, &transfer->origin);
-    if (status == ORIEL_OK && form->notifies)
-        status = oriel_notified_begin(window, transfer->number, &operation->target);
     if (status != ORIEL_OK)
         return status;
     operation->types[0] = transfer->origin.type;
     operation->types[1] = operation->target.side.type;
     operation->request.len_bytes =
         operation->target.side.count * operation->target.side.type->size_bytes;
+    const struct oriel_side *source = form->to_target ? &transfer->origin : &operation->target.side;
+    operation->moves = source->count * source->type->size_bytes > 0;
     transfer_prepare(transfer, window, form->to_target);
     return ORIEL_OK;
 }
 
-/* number: of a notified put. */
+/* number: of a notification. */
 static int transfer_init(const struct transfer_form *form, void *origin_addr,
                          const struct oriel_sides *sides, int number, MPI_Win win,
                          MPI_Request *request)
 {
     int code;
-    struct oriel_window *window = oriel_persistent_window(form->call, win, request, &code);
+    struct oriel_window *window = oriel_request_window(form->call, win, request, &code);
     if (window == NULL)
         return code;
     struct persistent_transfer *transfer = calloc(1, sizeof *transfer);
@@ -190,14 +183,13 @@ static int transfer_init(const struct transfer_form *form, void *origin_addr,
         return oriel_error_raise(window, form->call,
                                  oriel_fail(ORIEL_E_NO_MEM, "no memory for a request"));
     struct oriel_persistent_operation *operation = &transfer->operation;
-    operation->request.kind = form->notifies    ? &put_notify_kind
-                              : form->to_target ? &put_kind
-                                                : &get_kind;
+    operation->request.kind = &form->kind;
     operation->request.counted = form->to_target ? ORIEL_PERSISTENT_PUT : ORIEL_PERSISTENT_GET;
-    operation->issue = form->notifies ? put_notify_issue : form->to_target ? put_issue : get_issue;
+    operation->issue = form->to_target ? put_issue : get_issue;
     operation->returns_data = !form->to_target;
+    operation->notifies = form->notifies;
+    operation->number = number;
     transfer->here = origin_addr;
-    transfer->number = number;
     enum oriel_status status = sides->target_rank == MPI_PROC_NULL
                                    ? ORIEL_OK
                                    : transfer_plan(transfer, window, sides, form);
@@ -211,10 +203,9 @@ int oriel_entry_Put_init(const void *origin_addr, MPI_Count origin_count,
                          MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
                          MPI_Request *request)
 {
-    static const struct transfer_form form = {"MPIX_Put_init", true, false};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return transfer_init(&form, (void *)(uintptr_t)origin_addr, &sides, 0, win, request);
+    return transfer_init(&put_form, (void *)(uintptr_t)origin_addr, &sides, 0, win, request);
 }
 
 int oriel_entry_Put_notify_init(const void *origin_addr, MPI_Count origin_count,
@@ -222,18 +213,27 @@ int oriel_entry_Put_notify_init(const void *origin_addr, MPI_Count origin_count,
                                 MPI_Count target_count, MPI_Datatype target_datatype, int number,
                                 MPI_Win win, MPI_Request *request)
 {
-    static const struct transfer_form form = {"MPIX_Put_notify_init", true, true};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return transfer_init(&form, (void *)(uintptr_t)origin_addr, &sides, number, win, request);
+    return transfer_init(&put_notify_form, (void *)(uintptr_t)origin_addr, &sides, number, win,
+                         request);
 }
 
 int oriel_entry_Get_init(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype,
                          int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                          MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request)
 {
-    static const struct transfer_form form = {"MPIX_Get_init", false, false};
     struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
                                 target_disp,  target_count,    target_datatype};
-    return transfer_init(&form, origin_addr, &sides, 0, win, request);
+    return transfer_init(&get_form, origin_addr, &sides, 0, win, request);
+}
+
+int oriel_entry_Get_notify_init(void *origin_addr, MPI_Count origin_count,
+                                MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
+                                MPI_Count target_count, MPI_Datatype target_datatype, int number,
+                                MPI_Win win, MPI_Request *request)
+{
+    struct oriel_sides sides = {origin_count, origin_datatype, target_rank,
+                                target_disp,  target_count,    target_datatype};
+    return transfer_init(&get_notify_form, origin_addr, &sides, number, win, request);
 }

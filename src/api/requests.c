@@ -115,6 +115,20 @@ static enum oriel_status request_create(struct oriel_window *window,
     return status;
 }
 
+struct oriel_window *oriel_request_window(const char *call, MPI_Win win, const MPI_Request *request,
+                                          int *code)
+{
+    struct oriel_window *window = oriel_handle_find(win);
+    if (window == NULL) {
+        *code = oriel_error_no_extension(call, win);
+        return NULL;
+    }
+    if (request != NULL)
+        return window;
+    *code = oriel_error_no_request(window, call);
+    return NULL;
+}
+
 int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads,
                         struct oriel_request_state **asked)
 {

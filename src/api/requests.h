@@ -13,6 +13,11 @@
 
 struct oriel_request_state;
 
+/* The window of an extension that returns a request. Otherwise the error is raised: NULL, and its
+ * class in *code. */
+struct oriel_window *oriel_request_window(const char *call, MPI_Win win, const MPI_Request *request,
+                                          int *code);
+
 /* Before an operation with a request. *asked is NULL if it leaves nothing outstanding. give must
  * follow, unless this returns an error, which has been raised. */
 int oriel_request_begin(struct oriel_window *window, const char *call, int target_rank, bool reads,

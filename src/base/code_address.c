@@ -1,4 +1,7 @@
-/* Finds the module of an address with dl_iterate_phdr, and the callers with backtrace. */
+/* Finds the module of an address with dl_iterate_phdr, and the callers with backtrace. A program
+ * has the code of Oriel's Fortran module in itself. A note names its range
+ * (bindings/fortran/shims.c). The module of the addresses there is the static library that they
+ * come from. */
 #include "base/code_address.h"
 
 #include <execinfo.h>
@@ -13,8 +16,20 @@ struct address_search {
     struct oriel_code_address *out;
 };
 
-static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) * header,
-                          uint8_t out[20])
+static const char fortran_library[] = "liboriel_fortran.a";
+
+/* The note has the distances of both ends of the range from the words that have them. */
+static bool range_has(const char *note, uint64_t address)
+{
+    const int32_t *ends = (const int32_t *)note;
+    const uint64_t at = (uint64_t)(uintptr_t)note;
+    const uint64_t begin = at + (uint64_t)(int64_t)ends[0];
+    const uint64_t end = at + sizeof ends[0] + (uint64_t)(int64_t)ends[1];
+    return address - begin < end - begin;
+}
+
+static void notes_read(const struct dl_phdr_info *info, const ElfW(Phdr) * header, uint64_t address,
+                       struct oriel_code_address *out)
 {
     /* NOLINTNEXTLINE: the loader gives the address as an integer */
     const char *at = (const char *)(info->dlpi_addr + header->p_vaddr);
@@ -26,10 +41,11 @@ static void build_id_read(const struct dl_phdr_info *info, const ElfW(Phdr) * he
         at = bytes + ((note->n_descsz + 3U) & ~3U);
         if (at > end)
             return;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
-            memcpy(out, bytes, note->n_descsz < 20 ? note->n_descsz : 20);
-            return;
-        }
+        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0)
+            memcpy(out->build_id, bytes, note->n_descsz < 20 ? note->n_descsz : 20);
+        if (note->n_namesz == 6 && memcmp(name, "Oriel", 6) == 0 && note->n_descsz == 8 &&
+            range_has(bytes, address))
+            memcpy(out->module, fortran_library, sizeof fortran_library);
     }
 }
 
@@ -71,7 +87,7 @@ static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
     path_read(info->dlpi_name, out->module);
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE)
-            build_id_read(info, &info->dlpi_phdr[i], out->build_id);
+            notes_read(info, &info->dlpi_phdr[i], search->address, out);
     deleted_mark_remove(out);
     return 1;
 }
@@ -100,7 +116,7 @@ static bool module_has_prefix(const char *module, const char *const *stems, size
 bool oriel_code_address_is_binding(const char *module)
 {
     static const char *const stems[] = {"libmpichfort", "libmpifort", "libmpi_mpifh",
-                                        "libmpi_usempi"};
+                                        "libmpi_usempi", fortran_library};
     return module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
 }
 

@@ -32,8 +32,8 @@ struct oriel_code_address {
 /* Fills in module, build id and offset. Returns false if the address is in no module. */
 bool oriel_code_address_find(uint64_t address, struct oriel_code_address *out);
 
-/* True if the module contains the host's Fortran bindings. The call site is then in the caller of
- * that module. */
+/* True if the module contains the host's Fortran bindings or Oriel's. The call site is then in the
+ * caller of that module. */
 bool oriel_code_address_is_binding(const char *module);
 
 /* True for these bindings, and for Oriel's own libraries: the call site is in their caller. */

@@ -3,20 +3,28 @@
 #ifndef ORIEL_CREATE_MEMORY_HANDLE_H
 #define ORIEL_CREATE_MEMORY_HANDLE_H
 
+#include "transport/ucx/net.h"
 #include "window/holders.h"
 
 #include <mpi.h>
+
+enum { ORIEL_HANDLE_ADDRESS_BYTES = 1200 };
 
 /* The bytes of a handle. */
 struct oriel_memory_handle {
     uint64_t magic;
     uint32_t version;
-    uint32_t checksum; /* of the whole struct with 0 here */
+    uint32_t checksum; /* up to the end of the address, with 0 here */
     uint64_t node;     /* the owner's node */
     struct oriel_identity owner;
     uint64_t area; /* offset of struct oriel_handle_area in the owner's file */
     uint64_t key;
+    uint64_t address_bytes; /* 0: only the owner's node reaches it */
+    /* of the owner's net; 0 from address_bytes on */
+    char address[ORIEL_HANDLE_ADDRESS_BYTES];
 };
+_Static_assert((int)ORIEL_NET_ADDRESS_BYTES < (int)ORIEL_HANDLE_ADDRESS_BYTES,
+               "any address fits, with a byte after it");
 
 /* A handle of the size_bytes from disp on of this rank's memory in the window. */
 enum oriel_status oriel_memory_handle_make(struct oriel_window *window, int64_t disp,
@@ -35,6 +43,12 @@ void oriel_memory_handles_withdraw(struct oriel_window *window);
 
 /* Whether the bytes are a handle, as far as they tell. */
 bool oriel_memory_handle_is_valid(const struct oriel_memory_handle *handle);
+
+/* This process's area of the handle with this key; NULL if there is none. */
+struct oriel_handle_area *oriel_memory_handle_find(uint64_t area, uint64_t key);
+
+/* Processes of other nodes may open handles from here on (memory_serve.c). */
+void oriel_memory_serve(void);
 
 /* Opens the handle as a window, with an entry in the table of windows (memory_open.c). */
 enum oriel_status oriel_memory_open(const struct oriel_memory_handle *handle, MPI_Info info,

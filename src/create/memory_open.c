@@ -1,10 +1,14 @@
-/* Opens a memory handle of a process of this node as a window of one rank. The window is made by
- * this process alone, and the memory's owner is its rank 0. */
+/* Opens a memory handle as a window of one rank. The window is made by this process alone, and the
+ * memory's owner is its rank 0. An owner on another node makes a window of its own for this process
+ * (memory_serve.c), to which this one's messages are sent: rank 0 is then like any rank on another
+ * node. */
 #include "base/options.h"
 #include "create/create.h"
 #include "create/memory_handle.h"
 #include "create/node_map.h"
+#include "create/opened_window.h"
 #include "host/host.h"
+#include "internode/origin/origin_peers.h"
 #include "memory/mechanism.h"
 #include "rma/deferred.h"
 #include "sync/holder_epochs.h"
@@ -15,16 +19,17 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static struct oriel_window *window_alloc(void)
+struct oriel_window *oriel_opened_window_alloc(int32_t n)
 {
     struct oriel_window *window =
         aligned_alloc(ORIEL_CACHE_LINE, (sizeof *window + 63) & ~(size_t)63);
     struct oriel_window_host *host = calloc(1, sizeof *host);
     struct oriel_holding *holding = calloc(1, sizeof *holding);
-    struct oriel_common *common = aligned_alloc(2 * ORIEL_CACHE_LINE, 6 * ORIEL_CACHE_LINE);
-    _Static_assert(sizeof *common + sizeof(struct oriel_target) <= 6 * ORIEL_CACHE_LINE,
-                   "there is room for one target");
+    struct oriel_common *common = aligned_alloc(2 * ORIEL_CACHE_LINE, 8 * ORIEL_CACHE_LINE);
+    _Static_assert(sizeof *common + 2 * sizeof(struct oriel_target) <= 8 * ORIEL_CACHE_LINE,
+                   "there is room for two targets");
     if (window == NULL || host == NULL || holding == NULL || common == NULL) {
         free(window);
         free(host);
@@ -32,11 +37,11 @@ static struct oriel_window *window_alloc(void)
         free(common);
         return NULL;
     }
-    *common = (struct oriel_common){.n = 1, .here = 1, .bulk_targets = 1};
+    *common = (struct oriel_common){.n = n, .here = 1, .bulk_targets = 1};
     *host = (struct oriel_window_host){.handle = MPI_WIN_NULL, .group = MPI_GROUP_NULL};
     holding->common = common;
     atomic_init(&holding->access[0], ORIEL_ACCESS_STATE_ABSENT);
-    *window = (struct oriel_window){.n = 1,
+    *window = (struct oriel_window){.n = n,
                                     .rank = -1,
                                     .here = 1,
                                     .common = common,
@@ -44,18 +49,21 @@ static struct oriel_window *window_alloc(void)
                                     .control_offset = -1,
                                     .common_offset = -1,
                                     .memory_offset = -1,
+                                    .flavour = ORIEL_FLAVOUR_CREATE,
+                                    .serial = oriel_window_next_serial(),
                                     .holding = holding,
                                     .host = host};
     atomic_init(&window->access, holding->access);
     return window;
 }
 
-/* Everything but the carrier. */
-static void window_release(struct oriel_window *window)
+void oriel_opened_window_release(struct oriel_window *window, bool keeps_entry)
 {
     struct oriel_holding *holding = window->holding;
     oriel_deferred_free(window);
-    if (holding->entry != NULL)
+    if (window->internode != NULL)
+        oriel_internode_free(window->internode);
+    if (holding->entry != NULL && !keeps_entry)
         oriel_holder_leave(holding->entry);
     if (window->control_offset >= 0)
         oriel_file_free((uint64_t)window->control_offset);
@@ -70,7 +78,7 @@ static void window_release(struct oriel_window *window)
     free(window);
 }
 
-/* --- the owner --- */
+/* --- an owner on this node --- */
 
 /* A process that is gone cannot be opened, for which the caller's message has another reason. */
 static enum oriel_status owner_open(struct oriel_window *window,
@@ -83,20 +91,18 @@ static enum oriel_status owner_open(struct oriel_window *window,
                                        : !oriel_identity_alive(&handle->owner)))
         return oriel_fail(ORIEL_E_PEER, "the handle's owner (process %d) has died [O18]",
                           (int)handle->owner.pid);
-    window->control_bases = status == ORIEL_OK ? window->group->bases : NULL;
     return status;
 }
 
 /* Takes an entry; then the handle stays as it is until the entry is left. */
-static enum oriel_status area_enter(struct oriel_window *window,
-                                    const struct oriel_memory_handle *handle)
+static enum oriel_status area_enter(struct oriel_window *window, uint64_t area, uint64_t key)
 {
     struct oriel_holding *holding = window->holding;
     const struct oriel_peer *owner = window->group->peers[0];
-    if (handle->area > owner->reserve_bytes - sizeof(struct oriel_handle_area))
+    if (area > owner->reserve_bytes - sizeof(struct oriel_handle_area))
         return oriel_fail(ORIEL_E_ARG, "the bytes are no memory handle");
-    holding->area = (struct oriel_handle_area *)(owner->base + handle->area);
-    holding->key = handle->key;
+    holding->area = (struct oriel_handle_area *)(owner->base + area);
+    holding->key = key;
     enum oriel_status status = oriel_holder_enter(holding->area, &holding->entry);
     if (status != ORIEL_OK)
         return status;
@@ -113,7 +119,7 @@ static enum oriel_status files_open(struct oriel_window *window)
     const struct oriel_handle_area *area = holding->area;
     struct oriel_peer *leader;
     struct oriel_peer *memory;
-    window->memory_base_array = calloc(1, sizeof *window->memory_base_array);
+    window->memory_base_array = calloc((size_t)window->n, sizeof *window->memory_base_array);
     if (window->memory_base_array == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
     enum oriel_status status = oriel_peer_open(&area->leader, &leader);
@@ -146,6 +152,16 @@ static enum oriel_status members_open(struct oriel_window *window)
     return ORIEL_OK;
 }
 
+enum oriel_status oriel_opened_window_enter(struct oriel_window *window, uint64_t area,
+                                            uint64_t key)
+{
+    window->control_bases = window->group->bases;
+    enum oriel_status status = area_enter(window, area, key);
+    if (status == ORIEL_OK)
+        status = files_open(window);
+    return status == ORIEL_OK ? members_open(window) : status;
+}
+
 /* Copies by the kernel, or else by the owner's agent. */
 static enum oriel_status path_choose(struct oriel_window *window)
 {
@@ -163,17 +179,107 @@ static enum oriel_status path_choose(struct oriel_window *window)
                             reason);
 }
 
+static enum oriel_status near_open(struct oriel_window *window,
+                                   const struct oriel_memory_handle *handle)
+{
+    enum oriel_status status = owner_open(window, handle);
+    if (status == ORIEL_OK)
+        status = oriel_opened_window_enter(window, handle->area, handle->key);
+    if (status == ORIEL_OK)
+        status = path_choose(window);
+    if (status == ORIEL_OK)
+        window->host->number = window->holding->area->window_number;
+    return status;
+}
+
+/* --- an owner on another node --- */
+
+static enum oriel_status net_open(const struct oriel_memory_handle *handle)
+{
+    char reason[200];
+    if (handle->address_bytes == 0)
+        return oriel_fail(ORIEL_E_UNSUPPORTED,
+                          "the handle's owner is on another node, and had no network when it made "
+                          "the handle");
+    if (oriel_node_map_net_start() == ORIEL_OK)
+        return ORIEL_OK;
+    snprintf(reason, sizeof reason, "%s", oriel_fail_message());
+    return oriel_fail(ORIEL_E_UNSUPPORTED, "the handle's owner is on another node: %s", reason);
+}
+
+/* The group has the owner and this process, as that of the owner's window. */
+static enum oriel_status far_owner_open(struct oriel_window *window,
+                                        const struct oriel_memory_handle *handle)
+{
+    const struct oriel_member members[] = {{handle->owner, handle->node},
+                                           {*oriel_file_identity(), oriel_node_id(false)}};
+    struct oriel_net_peer *owner;
+    enum oriel_status status = net_open(handle);
+    if (status == ORIEL_OK)
+        status = oriel_group_acquire(members, sizeof members[0], 2, 1, &window->group);
+    if (status == ORIEL_OK)
+        status = oriel_net_open(&handle->owner, handle->address, handle->address_bytes, &owner);
+    if (status != ORIEL_OK)
+        return status;
+    atomic_store_explicit(&window->group->net_peers[0], owner, memory_order_release);
+    window->control_bases = window->group->bases;
+    window->memory_bases = window->group->bases;
+    window->internode = oriel_internode_make(0, 2);
+    return window->internode != NULL ? ORIEL_OK
+                                     : oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
+}
+
+static enum oriel_status far_open(struct oriel_window *window,
+                                  const struct oriel_memory_handle *handle)
+{
+    struct oriel_internode_head head = {
+        .kind = ORIEL_INTERNODE_OPEN, .a = handle->area, .b = handle->key};
+    struct oriel_internode_question *question;
+    struct oriel_internode_opened opened;
+    struct iovec address;
+    size_t len_bytes;
+    enum oriel_status status = far_owner_open(window, handle);
+    if (status != ORIEL_OK)
+        return status;
+    address.iov_base = (void *)(uintptr_t)oriel_net_address(&address.iov_len);
+    status = oriel_internode_question_with(window, 0, window->group->net_peers[0], &head, &address,
+                                           &question);
+    if (status != ORIEL_OK)
+        return status;
+    const void *data = oriel_internode_question_data(question, &len_bytes);
+    if (len_bytes == sizeof opened)
+        memcpy(&opened, data, sizeof opened);
+    free(question);
+    if (len_bytes != sizeof opened)
+        return oriel_fail(ORIEL_E_OTHER, "the handle's owner replies with %zu bytes", len_bytes);
+    window->common->targets[0] = (struct oriel_target){.offset = opened.id,
+                                                       .disp_unit = opened.disp_unit,
+                                                       .size_bytes = opened.size_bytes,
+                                                       .placement = ORIEL_PLACEMENT_NETWORK};
+    window->internode->id = opened.id;
+    window->holding->key = handle->key;
+    window->host->number = opened.window_number;
+    return ORIEL_OK;
+}
+
+/* A dead owner needs no message. */
+static void far_close(struct oriel_window *window)
+{
+    struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_CLOSE};
+    struct oriel_internode_question *question;
+    if (oriel_internode_question(window, 0, window->group->net_peers[0], &head, &question) ==
+        ORIEL_OK)
+        free(question);
+}
+
 /* --- this process's part --- */
 
-static void describe(struct oriel_window *window)
+static void describe(struct oriel_window *window, const struct oriel_memory_handle *handle)
 {
     const struct oriel_target *target = &window->targets[0];
     struct oriel_window_host *host = window->host;
     oriel_copy_window_created();
-    window->flavour = ORIEL_FLAVOUR_CREATE;
-    window->serial = oriel_window_next_serial();
-    window->id = window->group->peers[0]->identity.id[0] ^ window->holding->key;
-    host->number = window->holding->area->window_number;
+    window->id = handle->owner.id[0] ^ handle->key;
     host->size_bytes = (MPI_Aint)target->size_bytes;
     host->disp_unit = target->disp_unit > INT_MAX ? INT_MAX : (int)target->disp_unit;
     host->create_flavor = MPI_WIN_FLAVOR_CREATE;
@@ -216,24 +322,20 @@ static enum oriel_status carrier_make(struct oriel_window *window)
 static enum oriel_status open_parts(struct oriel_window *window,
                                     const struct oriel_memory_handle *handle, MPI_Info info)
 {
+    const bool is_near = handle->node == oriel_node_id(false);
     oriel_hints_init(&window->host->hints);
     enum oriel_status status = oriel_hints_read(&window->host->hints, info);
     if (status == ORIEL_OK)
-        status = owner_open(window, handle);
-    if (status == ORIEL_OK)
-        status = area_enter(window, handle);
-    if (status == ORIEL_OK)
-        status = files_open(window);
-    if (status == ORIEL_OK)
-        status = members_open(window);
-    if (status == ORIEL_OK)
-        status = path_choose(window);
+        status = is_near ? near_open(window, handle) : far_open(window, handle);
     if (status == ORIEL_OK)
         status = control_make(window);
-    if (status != ORIEL_OK)
-        return status;
-    describe(window);
-    return carrier_make(window);
+    if (status == ORIEL_OK) {
+        describe(window, handle);
+        status = carrier_make(window);
+    }
+    if (status != ORIEL_OK && !is_near && window->targets[0].placement == ORIEL_PLACEMENT_NETWORK)
+        far_close(window);
+    return status;
 }
 
 enum oriel_status oriel_memory_open(const struct oriel_memory_handle *handle, MPI_Info info,
@@ -244,16 +346,12 @@ enum oriel_status oriel_memory_open(const struct oriel_memory_handle *handle, MP
     enum oriel_status status = oriel_window_start();
     if (status != ORIEL_OK)
         return status;
-    if (handle->node != oriel_node_id(false))
-        return oriel_fail(ORIEL_E_UNSUPPORTED,
-                          "the handle's owner is on another node: only processes of its node open "
-                          "it");
-    struct oriel_window *window = window_alloc();
+    struct oriel_window *window = oriel_opened_window_alloc(1);
     if (window == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a window");
     status = open_parts(window, handle, info);
     if (status != ORIEL_OK)
-        window_release(window);
+        oriel_opened_window_release(window, false);
     else
         *out = window;
     return status;
@@ -262,7 +360,10 @@ enum oriel_status oriel_memory_open(const struct oriel_memory_handle *handle, MP
 enum oriel_status oriel_memory_close(struct oriel_window *window, bool *gone)
 {
     enum oriel_status status = oriel_window_free_handle(window, gone);
-    if (status == ORIEL_OK)
-        window_release(window);
-    return status;
+    if (status != ORIEL_OK)
+        return status;
+    if (window->internode != NULL)
+        far_close(window);
+    oriel_opened_window_release(window, false);
+    return ORIEL_OK;
 }

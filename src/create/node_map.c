@@ -133,13 +133,25 @@ static struct oriel_node_map *node_map_create(const struct create_state *state)
     return NULL;
 }
 
-static enum oriel_status net_start(void)
+enum oriel_status oriel_node_map_net_start(void)
 {
     if (oriel_options()->net == ORIEL_NET_OFF)
         return oriel_fail(ORIEL_E_OTHER, "ORIEL_NET=off");
     struct oriel_net_service service = oriel_am_dispatch_service;
     service.has_threads = oriel_host_has_threads();
     return oriel_net_address_open(&service);
+}
+
+bool oriel_node_map_job_spans_nodes(void)
+{
+    int ranks;
+    if (oriel_net_is_started())
+        return true;
+    if (!oriel_host_has_world() || oriel_host()->Comm_size(MPI_COMM_WORLD, &ranks) != MPI_SUCCESS)
+        return false;
+    const int size = oriel_options()->node_size;
+    const uint32_t here = size > 0 ? (uint32_t)size : oriel_host_node_ranks();
+    return here != 0 && (uint32_t)ranks > here;
 }
 
 /* Keeps the reason for the note about the window. A program that runs on several nodes may never
@@ -203,7 +215,7 @@ enum oriel_status oriel_node_map_exchange(struct create_state *state)
     enum oriel_status status = node_map_agree_memory(state);
     if (status != ORIEL_OK)
         return status;
-    state->node_map->status = net_start();
+    state->node_map->status = oriel_node_map_net_start();
     if (state->node_map->status != ORIEL_OK)
         net_failure_keep(state);
     state->window->here = state->node_map->node_ranks;

@@ -48,6 +48,12 @@ enum oriel_status oriel_node_map_fill(struct create_state *state);
  * on, messages for it are served. */
 enum oriel_status oriel_node_map_open(struct create_state *state);
 
+/* Starts this process's net, unless it runs. */
+enum oriel_status oriel_node_map_net_start(void);
+
+/* Whether the job has ranks on other nodes, as its launcher says, or the net runs already. */
+bool oriel_node_map_job_spans_nodes(void);
+
 /* The reverse; no effect if there is none. */
 void oriel_node_map_close(struct oriel_window *window);
 

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "create/attach.h"
 #include "internode/origin/origin_peers.h"
+#include "window/holders.h"
 #include "window/label.h"
 
 #include <stdio.h>
@@ -82,6 +83,11 @@ struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
 {
     struct oriel_path_info paths = {.names = "", .progress = "", .reason = ""};
     char no_promotion[240] = "";
+    if (window->holding != NULL && window->internode != NULL) {
+        text_append(paths.names, sizeof paths.names, "+", "ucx");
+        text_append(paths.progress, sizeof paths.progress, "+", "thread");
+        return paths;
+    }
     if (window->holding != NULL) {
         const unsigned opened = opened_paths(window);
         node_paths_append(&paths, window, opened, no_promotion);
@@ -130,7 +136,9 @@ static void sizes_format(const struct oriel_window *window, char *out, size_t ro
 
 static int32_t node_count(const struct oriel_window *window)
 {
-    return window->internode == NULL ? 1 : oriel_internode_nodes(window)->count;
+    return window->internode == NULL        ? 1
+           : oriel_window_is_opened(window) ? 2
+                                            : oriel_internode_nodes(window)->count;
 }
 
 /* "other ranks reach its memory by cma; no better path: REASON" */

@@ -48,14 +48,16 @@ struct oriel_persistent_kind {
     void (*release)(struct oriel_persistent *persistent);
 };
 
-/* What statistics count when it is started. */
+/* What statistics count: a wait for a notification, or, when it is started, an operation. */
 enum oriel_persistent_counted {
     ORIEL_PERSISTENT_NOTHING,
+    ORIEL_PERSISTENT_NOTIFICATION,
     ORIEL_PERSISTENT_PUT,
     ORIEL_PERSISTENT_GET,
     ORIEL_PERSISTENT_ACCUMULATE,
     ORIEL_PERSISTENT_GET_ACCUMULATE,
     ORIEL_PERSISTENT_FETCH_AND_OP,
+    ORIEL_PERSISTENT_COMPARE_AND_SWAP,
 };
 
 enum oriel_persistent_activity {
@@ -129,12 +131,17 @@ static inline struct oriel_persistent *oriel_persistent_find(MPI_Request request
 enum oriel_status oriel_persistent_start_later(struct oriel_persistent *persistent,
                                                struct oriel_window *window);
 
+static inline bool oriel_persistent_is_active(const struct oriel_persistent *persistent)
+{
+    return atomic_load_explicit(&persistent->activity, memory_order_relaxed) !=
+           ORIEL_PERSISTENT_INACTIVE;
+}
+
 /* MPI_Start. ORIEL_E_REQUEST if it is active. */
 static inline enum oriel_status oriel_persistent_start(struct oriel_persistent *persistent,
                                                        struct oriel_window *window)
 {
-    if (oriel_unlikely(atomic_load_explicit(&persistent->activity, memory_order_relaxed) !=
-                       ORIEL_PERSISTENT_INACTIVE))
+    if (oriel_unlikely(oriel_persistent_is_active(persistent)))
         return oriel_fail(ORIEL_E_REQUEST, "the request is active");
     if (oriel_unlikely(!persistent->is_prompt))
         return oriel_persistent_start_later(persistent, window);

@@ -33,6 +33,18 @@ enum oriel_internode_kind {
     ORIEL_INTERNODE_ADDRESS, /* request: identity and address of rank a, on the receiver's node */
     /* request: the key for RDMA to the receiver's memory; an empty reply: no RDMA */
     ORIEL_INTERNODE_KEY,
+    /* request: opens a memory handle (create/memory_serve.c); a, b: its area and key; data: the
+     * sender's net address; the reply is struct oriel_internode_opened */
+    ORIEL_INTERNODE_OPEN,
+    ORIEL_INTERNODE_CLOSE, /* request: the sender has freed its window */
+};
+
+/* What the owner of a memory handle replies. */
+struct oriel_internode_opened {
+    uint64_t id; /* of the window for the sender's messages */
+    uint64_t size_bytes;
+    int64_t disp_unit;
+    uint64_t window_number;
 };
 
 enum oriel_internode_wanted {
@@ -41,6 +53,8 @@ enum oriel_internode_wanted {
     /* for lock_all, by an operation (internode/target/lock_all_queue.c) */
     ORIEL_INTERNODE_WANTS_ALL,
     ORIEL_INTERNODE_WANTS_ALL_IN_TURN, /* by lock_all itself */
+    /* an epoch on a memory handle without a lock: only its withdrawal waits for it */
+    ORIEL_INTERNODE_WANTS_NOTHING,
 };
 
 /* Limit on the heads and data that may follow a lock that its epoch does not wait for
@@ -203,6 +217,7 @@ struct oriel_internode_lock {
     uint64_t since_ns;
     uint64_t looked_ns;
     bool is_lazy; /* its epoch does not wait for it */
+    bool is_bare; /* ORIEL_INTERNODE_WANTS_NOTHING: it has no position in the queue */
     struct oriel_internode_deferred deferred;
 };
 

@@ -151,6 +151,7 @@ static void entries_replace(struct oriel_api *table, bool is_late)
         atomic_store_explicit(&oriel_observe_began_late, is_late, memory_order_relaxed);
         oriel_observe_operations(table);
         oriel_observe_synchronisation(table);
+        oriel_observe_requests(table);
         oriel_observe_creation(table);
         oriel_observe_levels(table);
     }

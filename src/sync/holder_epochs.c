@@ -33,15 +33,23 @@
  * window exists, these must have died outside an epoch. As in P1, either the process does not find
  * its key, or the owner sees the entry.
  *
+ * Other nodes. The owner's agent takes the steps of a holder on another node, when its messages
+ * arrive and when its lock's turn comes (internode/target/target_sync.c). Its entry is the owner's,
+ * with is_far set. If that process is lost, H6 is replaced by state = LOST, which W2 ignores and
+ * processes that wait for the lock find.
+ *
  * Death. W2 asks every 100 ms whether the holders that it waits for are alive, and ignores dead
  * ones. The entry of a process that died in an epoch keeps its state. Its lock is lost, as that of
  * a dead rank, and processes that wait for the lock find the entry (window/holders.c). A holder
  * that waits checks the owner, other holders, and all processes of the owner's window on the node.
- * It does not see their access words, so it also fails for a dead rank that had no lock. */
+ * It does not see their access words, so it also fails for a dead rank that had no lock. A lock
+ * that need not wait, and the end of an epoch, report an owner whose life word shows its death, as
+ * a flush does (api/flush.c). H6 has a fence before that. */
 #include "sync/holder_epochs.h"
 
 #include "base/delay.h"
 #include "internode/origin/liveness.h"
+#include "internode/origin/origin_sync.h"
 #include "sync/lock_all_gate.h"
 #include "sync/ticket.h"
 
@@ -73,6 +81,7 @@ enum oriel_status oriel_holder_enter(struct oriel_handle_area *area, struct orie
     for (uint32_t i = 0; i < ORIEL_HOLDERS_MOST && *holder == NULL; i++)
         if (entry_claim(&area->holders[i], own)) {
             *holder = &area->holders[i];
+            oriel_store_relaxed(&area->holders[i].is_far, 0);
             uint32_t used = oriel_load_relaxed(&area->used);
             while (used <= i && !atomic_compare_exchange_weak_explicit(&area->used, &used, i + 1,
                                                                        memory_order_seq_cst,
@@ -99,8 +108,9 @@ bool oriel_handle_is_unused(struct oriel_handle_area *area)
         uint64_t process = atomic_load_explicit(&entry->process, memory_order_seq_cst);
         if (process == 0)
             continue;
-        if (oriel_identity_word_alive(process) ||
-            (oriel_load_acquire(&entry->state) != ORIEL_ACCESS_STATE_NONE && has_window))
+        const uint32_t state = oriel_load_acquire(&entry->state);
+        if ((oriel_identity_word_alive(process) && state != ORIEL_ACCESS_STATE_LOST) ||
+            (state != ORIEL_ACCESS_STATE_NONE && has_window))
             return false;
     }
     return true;
@@ -111,7 +121,8 @@ bool oriel_handle_is_unused(struct oriel_handle_area *area)
 static bool is_in_the_way(const struct oriel_holder *entry, bool waiting_too)
 {
     uint32_t state = atomic_load_explicit(&entry->state, memory_order_seq_cst);
-    return state >= ORIEL_ACCESS_STATE_SHARED || (waiting_too && state != ORIEL_ACCESS_STATE_NONE);
+    return state != ORIEL_ACCESS_STATE_LOST && (state >= ORIEL_ACCESS_STATE_SHARED ||
+                                                (waiting_too && state != ORIEL_ACCESS_STATE_NONE));
 }
 
 /* W2's search. alive_only: asks the kernel, too. */
@@ -161,7 +172,8 @@ bool oriel_handle_has_own_epoch(struct oriel_handle_area *area)
     for (uint32_t i = 0; i < used; i++)
         if (is_in_the_way(&area->holders[i], false) &&
             atomic_load_explicit(&area->holders[i].process, memory_order_relaxed) ==
-                oriel_identity_own_word())
+                oriel_identity_own_word() &&
+            oriel_load_relaxed(&area->holders[i].is_far) == 0)
             return true;
     return false;
 }
@@ -173,20 +185,36 @@ static enum oriel_status withdrawn_error(void)
     return oriel_fail(ORIEL_E_ATTACH, "the memory handle of the window has been withdrawn");
 }
 
-static enum oriel_status holder_watch(void *context)
+static enum oriel_status check_owner(const struct oriel_window *window)
+{
+    const struct oriel_peer *owner = window->group->peers[0];
+    return oriel_peer_alive(owner)
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_PEER, "the memory's owner (process %d) has died [O18]",
+                            (int)owner->identity.pid);
+}
+
+/* Asks the kernel only if the owner's life word shows a death. */
+static enum oriel_status check_owner_life(const struct oriel_window *window)
+{
+    return oriel_load_has(&oriel_file_life(window->control_bases[0])->word, ORIEL_LIFE_DIED)
+               ? check_owner(window)
+               : ORIEL_OK;
+}
+
+enum oriel_status oriel_holder_watch(void *context)
 {
     const struct oriel_window *window = ((const struct oriel_watched *)context)->window;
     const struct oriel_control *control = oriel_window_control(window, 0);
-    const struct oriel_peer *owner = window->group->peers[0];
-    if (!oriel_peer_alive(owner))
-        return oriel_fail(ORIEL_E_PEER, "the memory's owner (process %d) has died [O18]",
-                          (int)owner->identity.pid);
+    enum oriel_status status = check_owner(window);
+    if (status != ORIEL_OK)
+        return status;
     if (oriel_load_acquire(&control->remote_lost) != 0)
         return oriel_fail(ORIEL_E_PEER, "a rank of the owner's window on another node has died "
                                         "[O18]");
     if (oriel_load_acquire(&control->abandoned) != 0)
         return oriel_fail(ORIEL_E_PEER, "a rank of the owner's window has died [O18]");
-    enum oriel_status status = oriel_holding_check_members(window->holding, -1);
+    status = oriel_holding_check_members(window->holding, -1);
     return status == ORIEL_OK ? oriel_holders_check_queue(window, 0, false) : status;
 }
 
@@ -196,13 +224,42 @@ static void entry_set(const struct oriel_holding *holding, enum oriel_access_sta
     oriel_delay();
 }
 
-/* H6 */
-static void epoch_end(const struct oriel_holding *holding)
+static void signal_withdrawal(const struct oriel_holding *holding)
 {
-    entry_set(holding, ORIEL_ACCESS_STATE_NONE);
     if (atomic_load_explicit(&holding->area->withdrawn, memory_order_seq_cst) != 0)
         oriel_event_signal(&holding->area->left);
+}
+
+enum oriel_status oriel_holder_epoch_ask(const struct oriel_holding *holding)
+{
+    entry_set(holding, ORIEL_ACCESS_STATE_WAITING);         /* H1 */
+    if (oriel_handle_is_valid(holding->area, holding->key)) /* H2 */
+        return ORIEL_OK;
+    oriel_holder_epoch_end(holding);
+    return withdrawn_error();
+}
+
+enum oriel_status oriel_holder_epoch_open(const struct oriel_holding *holding,
+                                          enum oriel_access_state state)
+{
+    oriel_delay();
+    entry_set(holding, state);                                /* H4 */
+    return oriel_handle_is_valid(holding->area, holding->key) /* H5 */
+               ? ORIEL_OK
+               : withdrawn_error();
+}
+
+void oriel_holder_epoch_end(const struct oriel_holding *holding)
+{
+    entry_set(holding, ORIEL_ACCESS_STATE_NONE); /* H6 */
+    signal_withdrawal(holding);
     oriel_fence_full();
+}
+
+void oriel_holder_epoch_lose(const struct oriel_holding *holding)
+{
+    entry_set(holding, ORIEL_ACCESS_STATE_LOST);
+    signal_withdrawal(holding);
 }
 
 /* H3 */
@@ -211,7 +268,7 @@ static enum oriel_status lock_acquire(struct oriel_window *window, enum oriel_ac
     struct oriel_lock_all_gate *gate = &window->holding->owner_common->gate;
     struct oriel_ticket *lock = &oriel_window_control(window, 0)->lock;
     struct oriel_watched watched = {.window = window, .win_rank = 0};
-    const struct oriel_watch watch = {holder_watch, &watched, ORIEL_WAITING_LOCK};
+    const struct oriel_watch watch = {oriel_holder_watch, &watched, ORIEL_WAITING_LOCK};
     const bool exclusive = state == ORIEL_ACCESS_STATE_EXCLUSIVE;
     if (state == ORIEL_ACCESS_STATE_NOCHECK)
         return ORIEL_OK;
@@ -238,28 +295,55 @@ static void lock_release(struct oriel_window *window, enum oriel_access_state st
 static enum oriel_status epoch_begin(struct oriel_window *window, enum oriel_access_state state)
 {
     const struct oriel_holding *holding = window->holding;
-    entry_set(holding, ORIEL_ACCESS_STATE_WAITING);                           /* H1 */
-    const bool is_valid = oriel_handle_is_valid(holding->area, holding->key); /* H2 */
-    enum oriel_status status = is_valid ? lock_acquire(window, state) : withdrawn_error();
+    enum oriel_status status = oriel_holder_epoch_ask(holding);
+    if (status != ORIEL_OK)
+        return status;
+    status = check_owner_life(window);
+    if (status == ORIEL_OK)
+        status = lock_acquire(window, state);
     if (status == ORIEL_OK) {
-        oriel_delay();
-        entry_set(holding, state);                              /* H4 */
-        if (oriel_handle_is_valid(holding->area, holding->key)) /* H5 */
+        status = oriel_holder_epoch_open(holding, state);
+        if (status == ORIEL_OK)
             return ORIEL_OK;
         lock_release(window, state);
-        status = withdrawn_error();
     }
-    epoch_end(holding);
+    oriel_holder_epoch_end(holding);
     return status;
 }
 
+/* The epoch ends whatever the result. */
 static enum oriel_status epoch_close(struct oriel_window *window)
 {
     const struct oriel_holding *holding = window->holding;
     lock_release(window, (enum oriel_access_state)oriel_load_relaxed(&holding->entry->state));
-    epoch_end(holding);
-    return ORIEL_OK;
+    oriel_holder_epoch_end(holding);
+    return check_owner_life(window);
 }
+
+/* --- the holder on another node: its owner's agent takes the steps --- */
+
+static enum oriel_status far_begin(struct oriel_window *window, enum oriel_access_state state)
+{
+    return oriel_internode_begin(
+        window, state == ORIEL_ACCESS_STATE_NOCHECK     ? ORIEL_INTERNODE_WANTS_NOTHING
+                : state == ORIEL_ACCESS_STATE_EXCLUSIVE ? ORIEL_INTERNODE_WANTS_EXCLUSIVE
+                                                        : ORIEL_INTERNODE_WANTS_SHARED);
+}
+
+static enum oriel_status any_begin(struct oriel_window *window, enum oriel_access_state state)
+{
+    return window->internode != NULL ? far_begin(window, state) : epoch_begin(window, state);
+}
+
+/* *is_closed: false if memory was short for the message, and the epoch continues. */
+static enum oriel_status any_close(struct oriel_window *window, bool *is_closed)
+{
+    *is_closed = true;
+    return window->internode != NULL ? oriel_internode_unlock(window, 0, false, is_closed)
+                                     : epoch_close(window);
+}
+
+/* --- both --- */
 
 static bool access_exchange(struct oriel_window *window, enum oriel_access_state from,
                             enum oriel_access_state to)
@@ -290,7 +374,7 @@ enum oriel_status oriel_holder_lock(struct oriel_window *window, enum oriel_acce
     enum oriel_status status = lock_begin(window);
     if (status != ORIEL_OK)
         return status;
-    status = epoch_begin(window, state);
+    status = any_begin(window, state);
     access_set(window, status == ORIEL_OK ? ORIEL_ACCESS_STATE_SHARED : ORIEL_ACCESS_STATE_ABSENT);
     return status;
 }
@@ -299,10 +383,14 @@ enum oriel_status oriel_holder_unlock(struct oriel_window *window)
 {
     if (!access_exchange(window, ORIEL_ACCESS_STATE_SHARED, ORIEL_ACCESS_STATE_WAITING))
         return oriel_fail(ORIEL_E_SYNC, "rank 0 is not locked by this process");
-    enum oriel_status status = epoch_close(window);
-    access_set(window, ORIEL_ACCESS_STATE_ABSENT);
+    bool is_closed;
+    enum oriel_status status = any_close(window, &is_closed);
+    access_set(window, is_closed ? ORIEL_ACCESS_STATE_ABSENT : ORIEL_ACCESS_STATE_SHARED);
     return status;
 }
+
+/* Operations acquire no lock: this call has it, whatever the epoch's assertion. */
+#define LOCK_ALL_EPOCH ((uint32_t)(ORIEL_EPOCH_LOCK_ALL | ORIEL_EPOCH_NOCHECK))
 
 /* The access word stays WAITING during lock_all: window->epoch allows the operations. */
 enum oriel_status oriel_holder_lock_all(struct oriel_window *window, bool trusted)
@@ -310,9 +398,9 @@ enum oriel_status oriel_holder_lock_all(struct oriel_window *window, bool truste
     enum oriel_status status = lock_begin(window);
     if (status != ORIEL_OK)
         return status;
-    status = epoch_begin(window, trusted ? ORIEL_ACCESS_STATE_NOCHECK : ORIEL_ACCESS_STATE_SHARED);
+    status = any_begin(window, trusted ? ORIEL_ACCESS_STATE_NOCHECK : ORIEL_ACCESS_STATE_SHARED);
     if (status == ORIEL_OK)
-        atomic_fetch_or_explicit(&window->epoch, ORIEL_EPOCH_LOCK_ALL, memory_order_relaxed);
+        atomic_fetch_or_explicit(&window->epoch, LOCK_ALL_EPOCH, memory_order_relaxed);
     else
         access_set(window, ORIEL_ACCESS_STATE_ABSENT);
     return status;
@@ -320,12 +408,15 @@ enum oriel_status oriel_holder_lock_all(struct oriel_window *window, bool truste
 
 enum oriel_status oriel_holder_unlock_all(struct oriel_window *window)
 {
-    if (!(atomic_fetch_and_explicit(&window->epoch, ~(uint32_t)ORIEL_EPOCH_LOCK_ALL,
-                                    memory_order_relaxed) &
+    if (!(atomic_fetch_and_explicit(&window->epoch, ~LOCK_ALL_EPOCH, memory_order_relaxed) &
           ORIEL_EPOCH_LOCK_ALL))
         return oriel_fail(ORIEL_E_SYNC, "unlock_all without lock_all");
-    enum oriel_status status = epoch_close(window);
-    access_set(window, ORIEL_ACCESS_STATE_ABSENT);
+    bool is_closed;
+    enum oriel_status status = any_close(window, &is_closed);
+    if (is_closed)
+        access_set(window, ORIEL_ACCESS_STATE_ABSENT);
+    else
+        atomic_fetch_or_explicit(&window->epoch, LOCK_ALL_EPOCH, memory_order_relaxed);
     return status;
 }
 

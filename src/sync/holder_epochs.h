@@ -15,6 +15,29 @@ enum oriel_status oriel_holder_lock_all(struct oriel_window *window, bool truste
     __attribute__((cold));
 enum oriel_status oriel_holder_unlock_all(struct oriel_window *window) __attribute__((cold));
 
+/* Steps of an epoch (holder_epochs.c), for holders on this node and, at the owner, for those on
+ * other nodes.
+ *   - ask: H1 and H2
+ *   - open: H4 and H5, once it has the lock; after an error the caller gives the lock back
+ *   - end: H6; also after an error of open
+ *   - lose: instead of it, for a process that is lost with the lock */
+enum oriel_status oriel_holder_epoch_ask(const struct oriel_holding *holding);
+enum oriel_status oriel_holder_epoch_open(const struct oriel_holding *holding,
+                                          enum oriel_access_state state);
+void oriel_holder_epoch_end(const struct oriel_holding *holding);
+void oriel_holder_epoch_lose(const struct oriel_holding *holding);
+
+/* At the owner: whether the process on another node has an epoch open. */
+static inline bool oriel_holder_has_epoch(const struct oriel_holding *holding)
+{
+    const uint32_t state = oriel_load_relaxed(&holding->entry->state);
+    return state >= ORIEL_ACCESS_STATE_SHARED && state != ORIEL_ACCESS_STATE_LOST;
+}
+
+/* A check for struct oriel_watch whose context is struct oriel_watched: whether any process is lost
+ * that may keep a holder from its lock. */
+enum oriel_status oriel_holder_watch(void *context);
+
 /* Takes a free entry of the area for this process. *holder is NULL if all are in use. Before its
  * first epoch the caller must find its key in the area, else leave. */
 enum oriel_status oriel_holder_enter(struct oriel_handle_area *area, struct oriel_holder **holder);

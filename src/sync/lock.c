@@ -151,7 +151,8 @@ enum oriel_status oriel_lock(struct oriel_window *window, int32_t target, bool e
 enum oriel_status oriel_lock_lazy(struct oriel_window *window, int32_t target, bool exclusive)
 {
     oriel_lazy_lock_await(); /* lazy_lock.c, K4 */
-    return window->internode != NULL && oriel_is_internode(window, target)
+    return window->internode != NULL && oriel_is_internode(window, target) &&
+                   !oriel_window_is_opened(window)
                ? lock_internode(window, target, exclusive, oriel_internode_lock_lazy)
                : oriel_lock(window, target, exclusive);
 }

@@ -65,6 +65,9 @@ enum oriel_status oriel_holders_check_queue(const struct oriel_window *window, i
         for (uint32_t i = 0; i < used; i++) {
             const struct oriel_holder *entry = &area->holders[i];
             uint64_t process = atomic_load_explicit(&entry->process, memory_order_acquire);
+            if (oriel_load_acquire(&entry->state) == ORIEL_ACCESS_STATE_LOST)
+                return oriel_fail(ORIEL_E_PEER, "a process on another node, which has opened a "
+                                                "memory handle of the window, has died [O18]");
             if (entry_blocks(entry, no_readers) && process != 0 &&
                 !oriel_identity_word_alive(process))
                 return holder_died(process);

@@ -17,8 +17,10 @@ struct oriel_holder {
     /* oriel_identity_own_word of the process; 0: a free entry. Written by that process alone, once
      * it has the entry. */
     alignas(ORIEL_CACHE_LINE) _Atomic uint64_t process;
-    /* enum oriel_access_state to the memory: NONE, WAITING, SHARED, EXCLUSIVE or NOCHECK */
+    /* enum oriel_access_state to the memory: NONE, WAITING, SHARED, EXCLUSIVE, NOCHECK or LOST */
     _Atomic uint32_t state;
+    /* 1: process is the owner, on behalf of a process on another node. Written before the state */
+    _Atomic uint32_t is_far;
 };
 
 /* The words from key on describe the handle. The owner writes them before the key, and no holder
@@ -52,7 +54,12 @@ struct oriel_handle_list {
 /* A window that was opened from a handle. No rank of it is this process: window->rank is -1. Its
  * common words are this process's own, in which bulk_targets is 1. So this process never updates
  * an element outside the accumulate lock (sync/atomic_mode.h). In bulk mode it waits for the
- * processes of the owner's window, whose files it has therefore open. */
+ * processes of the owner's window, whose files it has therefore open.
+ *
+ * A process on another node has no entry: area and entry are NULL. The owner has a window of two
+ * ranks for it, itself and that process, with an entry. The process's messages name that window,
+ * and the owner's agent does with it what a process of its node would do
+ * (create/memory_serve.c). */
 struct oriel_holding {
     struct oriel_handle_area *area;
     struct oriel_holder *entry;

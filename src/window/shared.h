@@ -158,6 +158,8 @@ enum oriel_access_state {
     ORIEL_ACCESS_STATE_EXCLUSIVE,
     ORIEL_ACCESS_STATE_NOCHECK, /* locked with MPI_MODE_NOCHECK, which blocks no other lock */
     ORIEL_ACCESS_STATE_STARTED,
+    /* of a memory handle's holder on another node, which is lost with a lock (window/holders.h) */
+    ORIEL_ACCESS_STATE_LOST,
 };
 
 /* Whether the access is one that MPI_Win_lock grants. */

@@ -1,7 +1,11 @@
 /* Jobs that deadlock. The checker ends them. */
 #include "offenders.h"
 
+#include <oriel/ext.h>
+
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 CASE_ALONE(D1, locks_in_opposite_orders, 2)
 {
@@ -146,4 +150,44 @@ CASE_ALONE(D1, receives_from_any_source_without_a_send, 2)
         /* hosts buffer empty messages */
         MPI_Send(NULL, 0, MPI_BYTE, (rank + 1) % size, 7, MPI_COMM_WORLD);
     MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* FINDS D1 here, saying 'any rank' */
+}
+
+CASE_ALONE(D1, value_that_no_rank_writes, 2)
+{
+    const int value = 1;
+    MPI_Win win = ints_window(2);
+    if (rank == 1 && right) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+        MPI_Put(&value, 1, MPI_INT, 0, 1, 1, MPI_INT, win);
+        MPI_Win_unlock(0, win);
+    }
+    if (rank == 0)
+        MPIX_Win_wait_until(win, 1, MPI_INT, MPIX_CMP_EQ, &value); /* FINDS D1 here, saying 'let rank 1 write the value before' */
+    MPI_Barrier(MPI_COMM_WORLD); /* FINDS D1 here */
+    MPI_Win_free(&win);
+}
+
+static void *value_store(void *at)
+{
+    sleep(4);
+    __atomic_store_n((int *)at, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* A thread without MPI stores it, while all ranks wait. */
+CASE_ALONE(D1, value_that_no_thread_stores, 2)
+{
+    const int value = 1;
+    pthread_t thread;
+    int *memory, has_base;
+    MPI_Win win = ints_window(2);
+    MPI_Win_get_attr(win, MPI_WIN_BASE, (void *)&memory, &has_base);
+    if (rank == 0 && right)
+        pthread_create(&thread, NULL, value_store, memory + 1);
+    if (rank == 0)
+        MPIX_Win_wait_until(win, 1, MPI_INT, MPIX_CMP_EQ, &value); /* FINDS D1 here, saying 'let rank 1 write the value before' */
+    if (rank == 0 && right)
+        pthread_join(thread, NULL);
+    MPI_Barrier(MPI_COMM_WORLD); /* FINDS D1 here */
+    MPI_Win_free(&win);
 }

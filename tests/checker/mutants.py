@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Removes one memory ordering of the checker's histories and words at a time and expects a test to
-fail or hang: tests/unit/check/access/cell_store.c, or the program in PROGRAMS for the test's
+"""Removes one memory ordering or step of the checker's histories and words at a time and expects a
+test to fail or hang: tests/unit/check/access/cell_store.c, or the program in PROGRAMS for the test's
 name. Further mutants remove one step of the handshake by which the checkers of two nodes
-authenticate each other.
+authenticate each other. The rows of OFFENDERS remove a step of the whole checker, and name the case
+of run.py that must fail, as an offender or as its twin.
 
 The script builds everything in a temporary folder.  Each row of MUTANTS names the file in src/,
 a text that occurs there once, and its replacement. It also names the test that must notice, and
@@ -12,6 +13,7 @@ every mutant."""
 import argparse
 import concurrent.futures
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -48,8 +50,10 @@ SOURCES = [
     "check/order/word_clocks",
 ]
 BASE = ["base/" + os.path.splitext(name)[0] for name in sorted(os.listdir(os.path.join(TREE, "src", "base"))) if name.endswith(".c")]
-SOURCES += ["reduce/kernel", *BASE]
+SOURCES += ["reduce/kernel", "reduce/half", *BASE]
 PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", *BASE]
+HISTORY_SOURCES = [*(name for name in SOURCES if name.startswith("check/access/")), "check/common/reentrancy", "reduce/kernel", "reduce/half",
+                   *BASE, "unit/check_stubs"]
 
 MUTANTS = [
     ("check/access/cell_store.c", "    oriel_shm_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
@@ -167,11 +171,42 @@ MUTANTS = [
      "proof_p6_half_an_answer_is_refused", "P6: a message arrives in one piece"),
     ("check/remote/remote_socket.c", "poll(&ready, 1, (int)((until_ns - now_ns) / 1000000) + 1)", "poll(&ready, 1, -1)",
      "proof_p6_silence_is_refused", "P6: a message arrives within seconds"),
+    ("check/access/history.c", "    if (is_first || now < record->access.complete)\n", "    if (is_first)\n",
+     "conflicts_are_those_of_the_model", "the smaller of two completions counts"),
+    ("check/access/history.c", "    if (is_first && (record->access.group & ORIEL_ACCESS_GROUP_TWICE) != 0)\n        return;\n", "",
+     "conflicts_are_those_of_the_model", "an access that may be completed twice is found again"),
+    ("check/access/insert.c", "        if (oriel_access_is_open(&piece->access))", "        if (oriel_access_pending(&piece->access))",
+     "conflicts_are_those_of_the_model", "so are the pieces into which it is cut"),
+    ("check/access/compact.c", "        close_known(history, floor);\n", "",
+     "accesses_completed_once_of_twice_do_not_accumulate", "accesses that all know are not completed again"),
+]
+
+OFFENDERS = [
+    ("check/window/checked_window.c",
+     "    if (window->opened.owner_id != 0 && (kind == ORIEL_ORDER_LOCK || kind == ORIEL_ORDER_WORD))", "    if (false)",
+     "put_after_the_unlock_by_handle_on_one_node", "an opened window has the lock of its owner's"),
+    ("check/rules/arguments.c", "offset + operation->window->opened.from", "offset",
+     "put_by_handle_beside_a_get_on_one_node", "accesses through an opened window have the owner's offsets"),
+    ("check/intercept/windows_passive.c", "        lock_entry_give(window, 0, BY_HANDLE);", "        return;",
+     "put_after_the_epoch_of_a_withdrawn_handle_on_one_node", "a withdrawal takes the clocks of epochs on the handle"),
+    ("check/intercept/windows_passive.c", "oriel_window_count(window, ORIEL_ENDING_LENT, 0) > 0", "false",
+     "put_after_the_flag_that_a_sync_finds_on_one_node", "MPI_Win_sync takes the clocks of openers"),
+    ("check/window/notified.c", "    accesses_complete(window, origin, number, arrived->seen > 0 ? arrived->seen - 1 : 0, upto);", "",
+     "message_before_the_flush_of_a_notified_put", "T3 after a flush"),
+    ("check/deadlock/deadlock.c", "any_waits_for_value(&finder->look);", "false;",
+     "value_that_no_thread_stores", "a thread without MPI may store a value"),
+    ("check/intercept/messages_waits.c", "            found = oriel_notify_request_needs(records[i], needs);", "            ;",
+     "request_of_a_notification_that_no_rank_sends", "a request of notifications is a need"),
+    ("check/intercept/request_completion.c", "            active_start_report(start, site);", "            ;", "start_of_an_active_put", "a start of an active request is reported"),
+    ("check/intercept/windows_persistent.c", "    persistent->planned.init = oriel_site_number(&planned->site);", "",
+     "put_started_twice_without_a_flush", "a finding names the call that made the request"),
 ]
 
 
 # Tests whose names begin with the first string are in the second program, in tests/unit/.
-PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("proof", "check/remote/remote_auth")]
+PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("proof", "check/remote/remote_auth"),
+            ("conflicts", "check/access/history"), ("accesses", "check/access/history")]
+OWN_SOURCES = {"check/remote/remote_auth": PROOF_SOURCES, "check/access/history": HISTORY_SOURCES}
 
 
 def program_of(test):
@@ -192,8 +227,7 @@ class Builder:
         """Builds the program of these tests from the sources, taken from the folder first where it
         has them."""
         names = []
-        proves = tests == "check/remote/remote_auth"
-        for source in [*(PROOF_SOURCES if proves else SOURCES), "unit/" + tests]:
+        for source in [*OWN_SOURCES.get(tests, SOURCES), "unit/" + tests]:
             path = os.path.join(self.tree, "tests" if source.startswith("unit/") else "src", source + ".c")
             if first and os.path.exists(os.path.join(first, source + ".c")):
                 path = os.path.join(first, source + ".c")
@@ -201,7 +235,7 @@ class Builder:
                 names.append(os.path.join(self.folder, "whole", tests, source.replace("/", "_") + ".o"))
                 continue
             names.append(os.path.join(place, source.replace("/", "_") + ".o"))
-            self.compile(path, names[-1], int(not proves), first)
+            self.compile(path, names[-1], int(tests not in OWN_SOURCES), first)
         program = os.path.join(place, "program")
         subprocess.run([self.cc, "-o", program, *names, "-lcmocka", "-lpthread", "-ldl"], check=True)
         return program
@@ -234,24 +268,86 @@ def mutate(builder, number, row):
     return None
 
 
+class Whole:
+    """A build folder with mutants of the checker's library for MPICH."""
+
+    LIBRARY = "lib/oriel/mpich/liboriel_check.so"
+
+    def __init__(self, tree, build, folder):
+        self.tree, self.build, self.folder = tree, build, os.path.join(folder, "build")
+        text = subprocess.run(["ninja", "-C", build, "-t", "commands", self.LIBRARY], capture_output=True, text=True, check=True)
+        self.commands = text.stdout.splitlines()
+        # a program finds its libraries beside its own file
+        self.shadow("", ["bin", "lib"])
+        self.shadow("bin", ["oriel"])
+        self.shadow("lib", ["oriel"])
+        self.shadow("lib/oriel", ["mpich"])
+        self.shadow("lib/oriel/mpich", ["liboriel_check.so"])
+        for name in ("bin/oriel", self.LIBRARY):
+            subprocess.run(["cp", os.path.join(build, name), os.path.join(self.folder, name)], check=True)
+
+    def shadow(self, inside, but):
+        os.makedirs(os.path.join(self.folder, inside), exist_ok=True)
+        for name in os.listdir(os.path.join(self.build, inside)):
+            if name not in but:
+                os.symlink(os.path.join(self.build, inside, name), os.path.join(self.folder, inside, name))
+
+    def make(self, name, text):
+        """The library with that source, which the text replaces."""
+        path, compiled = os.path.join(self.folder, "mutant.c"), os.path.join(self.folder, "mutant.o")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        own = os.path.join(self.tree, "src", name)
+        words = next(words for words in map(shlex.split, self.commands) if words[-1] == own)
+        object_file = words[words.index("-o") + 1]
+        words[-1], words[words.index("-o") + 1], words[words.index("-MF") + 1] = path, compiled, compiled + ".d"
+        subprocess.run([*words, "-w"], cwd=self.build, check=True)
+        library = os.path.join(self.folder, self.LIBRARY)
+        link = self.commands[-1].replace(object_file, compiled).replace("-o " + self.LIBRARY, "-o " + library)
+        subprocess.run(link, shell=True, cwd=self.build, check=True)
+
+    def passes(self, cases):
+        program = os.path.join(self.build, "tests", "checker", "mpich", "offenders")
+        run = os.path.join(self.tree, "tests", "checker", "run.py")
+        command = [sys.executable, run, "--build", self.folder, "--host", "mpich", "--program", program, "--ranks", "2"]
+        return subprocess.run([*command, *cases], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def offenders_try(tree, build, folder, rows):
+    whole = Whole(tree, os.path.abspath(build), folder)
+    if rows and not whole.passes([row[3] for row in rows]):
+        return ["the unchanged checker fails"]
+    complaints = []
+    for name, text, instead, case, what in rows:
+        whole.make(name, mutation.replace(source(tree, name), text, instead))
+        noticed = not whole.passes([case])
+        print("noticed" if noticed else "not noticed", what, flush=True)
+        complaints += [] if noticed else [f"{name}: {what}: {case} does not notice"]
+        os.remove(os.path.join(whole.folder, Whole.LIBRARY))
+    return complaints
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--tree", default=TREE)
+    parser.add_argument("--build", help="a build folder with MPICH, for the rows of OFFENDERS")
     parser.add_argument("--only", metavar="TEXT", default="", help="the rows with this in their file or in what is taken away")
     parser.add_argument("--rows", action="store_true", help="only look whether each row still follows the code")
     args = parser.parse_args()
     tree = os.path.abspath(args.tree)
     complaints = []
-    for name, text, instead, _, what in MUTANTS:
+    for name, text, instead, _, what in MUTANTS + OFFENDERS:
         try:
             mutation.replace(source(tree, name), text, instead)
         except mutation.Stale as stale:
             complaints.append(f"{name}: {what}: {stale}")
     if complaints or args.rows:
-        print(*complaints, f"{len(MUTANTS)} rows, {len(complaints)} do not follow the code", sep="\n")
+        count = len(MUTANTS) + len(OFFENDERS)
+        print(*complaints, f"{count} rows, {len(complaints)} do not follow the code", sep="\n")
         return 1 if complaints else 0
     rows = [row for row in MUTANTS if args.only in row[0] or args.only in row[4]]
+    wholes = [row for row in OFFENDERS if args.build and (args.only in row[0] or args.only in row[4])]
     with tempfile.TemporaryDirectory() as folder:
         builder = Builder(args.cc, tree, folder)
         for tests in sorted({program_of(row[3]) for row in rows}):
@@ -263,7 +359,9 @@ def main():
             for row, complaint in zip(rows, pool.map(lambda each: mutate(builder, *each), enumerate(rows))):
                 print("not noticed" if complaint else "noticed", row[4], flush=True)
                 complaints += [complaint] if complaint else []
-    print(*complaints, f"{len(rows)} mutants, {len(complaints)} complaints", sep="\n")
+        if wholes:
+            complaints += offenders_try(tree, args.build, folder, wholes)
+    print(*complaints, f"{len(rows) + len(wholes)} mutants, {len(complaints)} complaints", sep="\n")
     return 1 if complaints else 0
 
 

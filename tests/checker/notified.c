@@ -1,7 +1,9 @@
 /* Notified access: the call that takes a notification orders what follows after the operation. */
 #include "offenders.h"
 
-#include "../../include/oriel/ext.h"
+#include <oriel/ext.h>
+
+#include <unistd.h>
 
 /* With two counters of notifications per rank. */
 static MPI_Win notified_window(int count)
@@ -104,6 +106,34 @@ CASE(C1, message_before_the_notification_is_taken, 2)
     MPI_Win_free(&win);
 }
 
+/* What the origin has flushed by the time of the read does not matter: the message was before the
+ * flush. Another put is taken after its flush. */
+CASE(C1, message_before_the_flush_of_a_notified_put, 2)
+{
+    int got[2];
+    MPI_Win win = notified_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPIX_Put_notify(&rank, 1, MPI_INT, 1, 3, 1, MPI_INT, 1, win);
+        MPIX_Put_notify(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, 0, win); /* FINDS C1 here */
+        if (!right)
+            notify(1);
+        MPI_Win_flush(1, win);
+        if (right)
+            notify(1);
+    }
+    if (rank == 1) {
+        usleep(20000); /* the flush is over */
+        MPIX_Win_notify_wait(win, 1, 1);
+        MPI_Get(&got[0], 1, MPI_INT, 1, 3, 1, MPI_INT, win);
+        await_notice(0);
+        MPI_Get(&got[1], 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C1 here, saying 'MPIX_Win_notify_wait on rank 1' */
+        MPIX_Win_notify_wait(win, 0, 1);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* A flush completes a notified put, too. Here it follows an operation that is flushed each time. */
 CASE(C1, notified_put_after_the_last_flush, 2)
 {
@@ -202,6 +232,34 @@ CASE(C1, put_before_the_get_has_notified, 2)
     MPI_Win_free(&win);
 }
 
+/* A start notifies as the call does. */
+CASE(C1, put_before_the_started_get_has_notified, 2)
+{
+    int got;
+    MPI_Request request;
+    MPI_Win win = notified_window(4);
+    MPI_Win_lock_all(0, win);
+    delay();
+    if (rank == 0) {
+        MPIX_Get_notify_init(&got, 1, MPI_INT, 1, 2, 1, MPI_INT, 0, win, &request);
+        MPI_Start(&request); /* FINDS C1 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+        MPIX_Accumulate_notify_init(&rank, 1, MPI_INT, 1, 3, 1, MPI_INT, MPI_SUM, 0, win, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    if (rank == 1 && right)
+        MPIX_Win_notify_wait(win, 0, 2);
+    if (rank == 1)
+        MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C1 here */
+    if (rank == 1 && !right)
+        MPIX_Win_notify_wait(win, 0, 2);
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
 /* The origin's buffer is in use until a flush, as that of a put. */
 CASE(C4, buffer_of_a_notified_put, 2)
 {
@@ -262,8 +320,47 @@ CASE_ALONE(D1, notification_that_no_rank_sends, 2)
     if (rank == 1 && right)
         MPIX_Put_notify(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, 0, win);
     if (rank == 0)
-        MPIX_Win_notify_wait(win, 0, 1); /* FINDS D1 here, saying 'Rank 0 waits for rank 1' */
+        MPIX_Win_notify_wait(win, 0, 1); /* FINDS D1 here, saying 'waits for a notification of any rank, such as 1' */
     MPI_Win_unlock_all(win);
     MPI_Barrier(MPI_COMM_WORLD); /* FINDS D1 here */
+    MPI_Win_free(&win);
+}
+
+/* A rank that computes for a while is no reason to end the job. */
+CASE_ALONE(D1, request_of_a_notification_that_no_rank_sends, 2)
+{
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    MPI_Win win = notified_window(4);
+    MPI_Win_lock_all(0, win);
+    if (rank == 1 && right) {
+        sleep(4);
+        MPIX_Put_notify(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, 0, win);
+    }
+    if (rank == 0) {
+        MPIX_Win_notify_init(win, 0, 1, &requests[0]);
+        MPI_Irecv(NULL, 0, MPI_BYTE, 1, 7, MPI_COMM_WORLD, &requests[1]);
+        MPI_Start(&requests[0]);
+        MPI_Waitall(2, requests, statuses); /* FINDS D1 here, saying 'let rank 1 notify before' */
+        MPI_Request_free(&requests[0]);
+    }
+    if (rank == 1)
+        notify(0);
+    MPI_Win_unlock_all(win);
+    MPI_Barrier(MPI_COMM_WORLD); /* FINDS D1 here */
+    MPI_Win_free(&win);
+}
+
+CASE_ALONE(D1, notifications_that_are_awaited_before_they_are_sent, 2)
+{
+    int next = (rank + 1) % size;
+    MPI_Win win = notified_window(4);
+    MPI_Win_lock_all(0, win);
+    if (right)
+        MPIX_Put_notify(&rank, 1, MPI_INT, next, 0, 1, MPI_INT, 0, win);
+    MPIX_Win_notify_wait(win, 0, 1); /* FINDS D1 here */
+    if (!right)
+        MPIX_Put_notify(&rank, 1, MPI_INT, next, 0, 1, MPI_INT, 0, win);
+    MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }

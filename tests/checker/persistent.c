@@ -10,7 +10,7 @@ CASE(E17, put_started_twice_without_a_flush, 2)
     MPI_Win win = ints_window(2);
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
-        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS E17 here */
         MPI_Start(&request); /* FINDS E17 here */
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         if (right)
@@ -33,7 +33,7 @@ CASE(C1, started_put_beside_a_get, 2)
     MPI_Type_vector(2, 1, 2, MPI_INT, &both);
     MPI_Type_commit(&both);
     if (rank == 0)
-        MPIX_Put_init(values, 1, both, 1, 0, 1, both, win, &request);
+        MPIX_Put_init(values, 1, both, 1, 0, 1, both, win, &request); /* FINDS C1 here */
     MPI_Type_free(&both);
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
@@ -55,7 +55,7 @@ CASE(C1, started_get_that_is_not_waited_for, 2)
     MPI_Win win = ints_window(2);
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
-        MPIX_Get_init(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPIX_Get_init(&got, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C1 here */
         MPI_Start(&request); /* FINDS C1 here */
         if (right)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -70,23 +70,25 @@ CASE(C1, started_get_that_is_not_waited_for, 2)
 /* Accumulates are atomic with accumulates. */
 CASE(E17, started_accumulate_beside_a_put, 2)
 {
-    int before;
-    MPI_Request requests[3];
+    enum { STARTED = 4 };
+    int before, found;
+    MPI_Request requests[STARTED];
     MPI_Win win = ints_window(2);
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
-        MPIX_Accumulate_init(&size, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win, &requests[0]);
+        MPIX_Accumulate_init(&size, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win, &requests[0]); /* FINDS E17 here */
         MPIX_Get_accumulate_init(&size, 1, MPI_INT, &before, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM,
                                  win, &requests[1]);
         MPIX_Fetch_and_op_init(&size, &before, MPI_INT, 1, 0, MPI_SUM, win, &requests[2]);
-        for (int i = 0; i < 3; i++) {
+        MPIX_Compare_and_swap_init(&size, &size, &found, MPI_INT, 1, 0, win, &requests[3]);
+        for (int i = 0; i < STARTED; i++) {
             MPI_Start(&requests[i]); /* FINDS E17 here */
             MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
         }
         if (right)
             MPI_Win_flush(1, win);
         MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS E17 here */
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < STARTED; i++)
             MPI_Request_free(&requests[i]);
     }
     MPI_Win_unlock_all(win);
@@ -100,7 +102,7 @@ CASE(C4, origin_of_a_start_that_is_not_waited_for, 2)
     MPI_Win win = ints_window(4);
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
-        MPIX_Put_init(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPIX_Put_init(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS C4 here */
         MPI_Start(&request); /* FINDS C4 here */
         if (right)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -119,7 +121,7 @@ CASE(E17, started_request_is_not_the_target, 2)
     MPI_Win win = ints_window(4);
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
-        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request);
+        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS E17 here */
         MPI_Start(&request); /* FINDS E17 here */
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         if (right)
@@ -140,7 +142,7 @@ CASE(E1, start_before_any_epoch, 2)
 {
     MPI_Request request;
     MPI_Win win = ints_window(4);
-    MPIX_Put_init(&rank, 1, MPI_INT, (rank + 1) % size, 2, 1, MPI_INT, win, &request);
+    MPIX_Put_init(&rank, 1, MPI_INT, (rank + 1) % size, 2, 1, MPI_INT, win, &request); /* FINDS E1 here */
     if (right)
         MPI_Win_fence(0, win);
     if (rank == 0)
@@ -159,5 +161,46 @@ CASE(A4, request_for_the_rank_after_the_last, 2)
                       &request);
     if (request != MPI_REQUEST_NULL)
         MPI_Request_free(&request);
+    MPI_Win_free(&win);
+}
+
+CASE(E20, start_of_an_active_put, 2)
+{
+    MPI_Request request;
+    MPI_Win win = ints_window(2);
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS E20 here */
+        MPI_Start(&request); /* FINDS E20 here */
+        if (right)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Win_flush(1, win);
+        MPI_Startall(1, &request); /* FINDS E20 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+CASE(E20, start_of_an_active_request_of_notifications, 2)
+{
+    MPI_Request request;
+    MPI_Win win = hinted_window(1, "oriel_notifications", "1");
+    MPI_Win_lock_all(0, win);
+    if (rank == 1)
+        for (int i = 0; i < 2; i++)
+            MPIX_Put_notify(NULL, 0, MPI_INT, 0, 0, 0, MPI_INT, 0, win);
+    if (rank == 0) {
+        int flag = 0;
+        MPIX_Win_notify_init(win, 0, 1, &request); /* FINDS E20 here */
+        MPI_Start(&request); /* FINDS E20 here */
+        while (right && !flag)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        MPI_Start(&request); /* FINDS E20 here */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+    }
+    MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }

@@ -92,7 +92,8 @@ def read_cases(program):
 
 
 def sites_of(finding):
-    return [site for site in (finding["call"], finding["other"], finding["opening"]) if site and site["file"]]
+    keys = ("call", "other", "opening", "init", "other_init")
+    return [finding[key] for key in keys if finding[key] and finding[key]["file"]]
 
 
 def case_of(finding, cases):
@@ -250,6 +251,8 @@ def main():
               (not args.rules or case.rule in args.rules.split(","))]
     if args.net or args.node_size:  # ranks share no memory
         chosen = [case for case in chosen if "shared_memory" not in case.name]
+    if args.net or args.node_size == 1:
+        chosen = [case for case in chosen if "on_one_node" not in case.name]
     if args.net and not args.rules:  # one job per case would take long
         chosen = [case for case in chosen if not case.alone]
     for case in chosen:

@@ -39,16 +39,6 @@ static bool is_on_own_node(int rank)
     return there != MPI_UNDEFINED;
 }
 
-/* Whether the case cannot run: without Oriel, or where the owners are on other nodes. */
-static bool lacks_handles(void)
-{
-    if (lacks_extensions())
-        return true;
-    if (!ranks_share_memory())
-        harness_skip("a handle is opened on its node");
-    return !ranks_share_memory();
-}
-
 /* Of calls without a window: MPI-4.1 raises them on the first, MPI-3.1 on the second. */
 static void return_errors(void)
 {
@@ -99,7 +89,7 @@ static bool words_are(const int64_t *words, int count, int64_t value)
 
 static void an_opened_handle_is_a_window_of_the_part(enum window_kind kind)
 {
-    if (lacks_handles())
+    if (lacks_extensions())
         return;
     struct window window = window_make(kind, 8 * WORDS, 8, MPI_COMM_WORLD);
     int64_t *words = (int64_t *)window.base;
@@ -137,7 +127,7 @@ static void an_opened_handle_is_a_window_of_the_part(enum window_kind kind)
 /* Derived types, large counts, and each kind of epoch and completion. */
 static void every_operation_works_on_it(enum window_kind kind)
 {
-    if (lacks_handles())
+    if (lacks_extensions())
         return;
     struct window window = window_make(kind, 8 * WORDS, 4, MPI_COMM_WORLD);
     int64_t *words = (int64_t *)window.base, value, result, compare;
@@ -184,8 +174,7 @@ static void every_operation_works_on_it(enum window_kind kind)
     window_free(&window);
 }
 
-/* Single elements and many, from the window's ranks and from holders, at once on each memory. Ranks
- * of other nodes have no handle. */
+/* Single elements and many, from the window's ranks and from holders, at once on each memory. */
 static void accumulates_are_atomic_with_the_windows(enum window_kind kind)
 {
     enum { ELEMENTS = 100 };
@@ -200,16 +189,14 @@ static void accumulates_are_atomic_with_the_windows(enum window_kind kind)
     barrier(MPI_COMM_WORLD);
     MPIX_Memory_handle own = handle_make(window.win, 0, 8 * ELEMENTS);
     MPIX_Memory_handle theirs = handle_pass(&own);
-    bool opens = is_on_own_node(target);
-    MPI_Win win = opens ? handle_open(&theirs) : window.win;
+    MPI_Win win = handle_open(&theirs);
     struct random random = random_start((uint64_t)world_rank);
     CHECK_OK(MPI_Win_lock_all(0, window.win));
-    if (opens)
-        CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+    CHECK_OK(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
     for (int i = 0; i < rounds; i++)
         for (int half = 0; half < 4; half++) {
             MPI_Win to = half % 2 ? win : window.win;
-            int rank = half == 2 ? world_rank : half % 2 && opens ? 0 : target;
+            int rank = half == 2 ? world_rank : half % 2 ? 0 : target;
             CHECK_OK(MPI_Win_flush_local(rank, to));
             if (random_below(&random, 3) == 0)
                 MPI_Accumulate(ones, ELEMENTS, MPI_INT64_T, rank, 0, ELEMENTS, MPI_INT64_T, MPI_SUM,
@@ -218,14 +205,12 @@ static void accumulates_are_atomic_with_the_windows(enum window_kind kind)
                 for (int k = 0; k < ELEMENTS; k++)
                     MPI_Fetch_and_op(&one, &results[k], MPI_INT64_T, rank, k, MPI_SUM, to);
         }
-    if (opens)
-        CHECK_OK(MPI_Win_unlock(0, win));
+    CHECK_OK(MPI_Win_unlock(0, win));
     CHECK_OK(MPI_Win_unlock_all(window.win));
     barrier(MPI_COMM_WORLD);
     for (int k = 0; k < ELEMENTS; k++)
         CHECK_EQUAL(words[k], 4 * (int64_t)rounds);
-    if (opens)
-        CHECK_OK(MPI_Win_free(&win));
+    CHECK_OK(MPI_Win_free(&win));
     window_free(&window);
 }
 
@@ -242,8 +227,7 @@ static void exclusive_locks_exclude_those_of_the_window(enum window_kind kind)
     if (world_rank == 0)
         handle = handle_make(window.win, 0, 16);
     MPI_Bcast(&handle, (int)sizeof handle, MPI_BYTE, 0, MPI_COMM_WORLD);
-    bool opens = is_on_own_node(0);
-    MPI_Win win = opens ? handle_open(&handle) : window.win;
+    MPI_Win win = handle_open(&handle);
     struct random random = random_start((uint64_t)world_rank);
     for (int i = 0; i < 2 * rounds && !harness_failed(); i++) {
         MPI_Win on = random_below(&random, 2) ? win : window.win;
@@ -273,15 +257,14 @@ static void exclusive_locks_exclude_those_of_the_window(enum window_kind kind)
     barrier(MPI_COMM_WORLD);
     if (world_rank == 0)
         CHECK_EQUAL(words[0], (int64_t)rounds * world_size);
-    if (opens)
-        CHECK_OK(MPI_Win_free(&win));
+    CHECK_OK(MPI_Win_free(&win));
     window_free(&window);
 }
 
 /* Each rank's window is its own; no other process is in its group. */
 static void processes_outside_the_window_open_it(enum window_kind kind)
 {
-    if (lacks_handles())
+    if (lacks_extensions())
         return;
     struct window window = window_make(kind, 8 * WORDS, 8, MPI_COMM_SELF);
     int64_t *words = (int64_t *)window.base, value = 31 + world_rank, one = 1;
@@ -304,7 +287,7 @@ static void processes_outside_the_window_open_it(enum window_kind kind)
 /* The owner frees the handle in the middle of an epoch: it returns with all that the epoch did. */
 static void a_withdrawal_waits_for_epochs(enum window_kind kind)
 {
-    if (lacks_handles())
+    if (lacks_extensions())
         return;
     struct window window = window_make(kind, 8 * WORDS, 8, MPI_COMM_WORLD);
     int64_t *words = (int64_t *)window.base;
@@ -361,7 +344,7 @@ static void a_withdrawal_waits_for_epochs(enum window_kind kind)
 
 static void the_end_of_the_window_withdraws_its_handles(enum window_kind kind)
 {
-    if (lacks_handles())
+    if (lacks_extensions())
         return;
     struct window window = window_make(kind, 8 * WORDS, 8, MPI_COMM_WORLD);
     int64_t value = 3;
@@ -388,7 +371,7 @@ static void the_end_of_the_window_withdraws_its_handles(enum window_kind kind)
 static void handles_and_windows_come_and_go(enum window_kind kind)
 {
     enum { OPEN = 20 };
-    if (lacks_handles())
+    if (lacks_extensions())
         return;
     struct window window = window_make(kind, 8 * WORDS, 8, MPI_COMM_WORLD);
     int64_t *words = (int64_t *)window.base, one = 1;
@@ -418,7 +401,7 @@ static void handles_and_windows_come_and_go(enum window_kind kind)
 static void handles_of_a_dynamic_window(enum window_kind kind)
 {
     (void)kind;
-    if (lacks_handles())
+    if (lacks_extensions())
         return;
     static int64_t words[WORDS];
     MPI_Win dynamic;
@@ -458,7 +441,7 @@ static void handles_of_a_dynamic_window(enum window_kind kind)
 
 static void an_opened_window_checks_its_calls(enum window_kind kind)
 {
-    if (lacks_handles())
+    if (lacks_extensions())
         return;
     struct window window = guarded_make(kind);
     int64_t value = 5;
@@ -478,7 +461,9 @@ static void an_opened_window_checks_its_calls(enum window_kind kind)
     CHECK_EQUAL(*unit, 8);
     CHECK_OK(MPI_Win_get_info(win, &info));
     MPI_Info_get(info, "oriel_memory", MPI_MAX_INFO_VAL, path, &flag);
-    CHECK(flag && (kind == KIND_HEAP) == (strcmp(path, "direct") != 0), "oriel_memory is %s", path);
+    if (is_on_own_node(right_of(world_rank)))
+        CHECK(flag && (kind == KIND_HEAP) == (strcmp(path, "direct") != 0), "oriel_memory is %s",
+              path);
     MPI_Info_free(&info);
     CHECK_OK(MPI_Win_get_group(win, &group));
     MPI_Group_size(group, &size);
@@ -517,7 +502,7 @@ static void an_opened_window_checks_its_calls(enum window_kind kind)
 
 static void calls_of_handles_check_their_arguments(enum window_kind kind)
 {
-    if (lacks_handles())
+    if (lacks_extensions())
         return;
     struct window window = guarded_make(kind);
     MPIX_Memory_handle handle, garbage;
@@ -539,7 +524,7 @@ static void calls_of_handles_check_their_arguments(enum window_kind kind)
     memset(&garbage, 0, sizeof garbage);
     CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_memory_open(&garbage, MPI_INFO_NULL, &win));
     CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_memory_handle_free(&garbage));
-    for (int i = 0; i < 64; i++) {
+    for (size_t i = 0; i < sizeof handle.bytes; i++) {
         garbage = handle;
         garbage.bytes[i] ^= 1;
         CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_memory_open(&garbage, MPI_INFO_NULL, &win));
@@ -564,25 +549,28 @@ static void calls_of_handles_check_their_arguments(enum window_kind kind)
     guarded_free(&window);
 }
 
-/* Each rank opens its own handle and those of its node. */
-static void handles_are_opened_on_their_node(enum window_kind kind)
+/* Each rank opens the handles of all, also of ranks on other nodes. */
+static void handles_are_opened_on_all_nodes(enum window_kind kind)
 {
     if (lacks_extensions())
         return;
     struct window window = guarded_make(kind);
-    MPI_Win win = MPI_WIN_NULL;
-    int64_t value = 9, seen = 0;
-    return_errors();
+    int64_t value = 9 + world_rank, seen = 0;
+    MPI_Aint *bytes;
+    int flag;
     MPIX_Memory_handle own = handle_make(window.win, SCRATCH_WORD, 8);
     for (int i = 0; i < world_size; i++) {
         MPIX_Memory_handle handle = own;
-        bool opens = is_on_own_node(i);
+        MPI_Info info;
+        char path[MPI_MAX_INFO_VAL + 1] = "";
         MPI_Bcast(&handle, (int)sizeof handle, MPI_BYTE, i, MPI_COMM_WORLD);
-        CHECK_CLASS(opens ? MPI_SUCCESS : MPI_ERR_UNSUPPORTED_OPERATION,
-                    MPIX_Win_memory_open(&handle, MPI_INFO_NULL, &win));
-        CHECK(opens || win == MPI_WIN_NULL, "a call that failed has set the window");
-        if (!opens)
-            continue;
+        MPI_Win win = handle_open(&handle);
+        CHECK_OK(MPI_Win_get_attr(win, MPI_WIN_SIZE, &bytes, &flag));
+        CHECK_EQUAL(*bytes, 8);
+        CHECK_OK(MPI_Win_get_info(win, &info));
+        MPI_Info_get(info, "oriel_memory", MPI_MAX_INFO_VAL, path, &flag);
+        CHECK(flag && is_on_own_node(i) == (strcmp(path, "ucx") != 0), "oriel_memory is %s", path);
+        MPI_Info_free(&info);
         CHECK_OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
         CHECK_OK(MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win));
         CHECK_OK(MPI_Get(&seen, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win));
@@ -591,6 +579,29 @@ static void handles_are_opened_on_their_node(enum window_kind kind)
         CHECK_OK(MPI_Win_free(&win));
     }
     guarded_free(&window);
+}
+
+/* Without a network (ORIEL_NET=off) the host serves windows over several nodes. */
+static void owners_without_a_network_are_opened_on_their_node(enum window_kind kind)
+{
+    const char *net = getenv("ORIEL_NET");
+    if (lacks_extensions())
+        return;
+    if (net == NULL || strcmp(net, "off") != 0) {
+        harness_skip("there is a network");
+        return;
+    }
+    struct window window = window_make(kind, 64, 8, MPI_COMM_SELF);
+    MPIX_Memory_handle own = handle_make(window.win, 0, 64);
+    MPIX_Memory_handle theirs = handle_pass(&own);
+    MPI_Win win = MPI_WIN_NULL;
+    return_errors();
+    CHECK_CLASS(is_on_own_node(right_of(world_rank)) ? MPI_SUCCESS : MPI_ERR_UNSUPPORTED_OPERATION,
+                MPIX_Win_memory_open(&theirs, MPI_INFO_NULL, &win));
+    if (win != MPI_WIN_NULL)
+        CHECK_OK(MPI_Win_free(&win));
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
 }
 
 static const struct test_case cases[] = {
@@ -605,7 +616,8 @@ static const struct test_case cases[] = {
     CASE(handles_of_a_dynamic_window, KIND_ANY, 1),
     CASE(an_opened_window_checks_its_calls, KINDS_ALL, 1),
     CASE(calls_of_handles_check_their_arguments, KINDS_BOTH, 1),
-    CASE(handles_are_opened_on_their_node, KINDS_BOTH, 1),
+    CASE(handles_are_opened_on_all_nodes, KINDS_BOTH, 1),
+    CASE(owners_without_a_network_are_opened_on_their_node, KINDS_BOTH, 1),
 };
 
 int main(int argc, char **argv)

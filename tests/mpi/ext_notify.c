@@ -451,6 +451,77 @@ static void persistent_puts_notify(enum window_kind kind)
     window_free(&window);
 }
 
+/* The origin's gets have read what the target writes after their notification. Elements that the
+ * CPU updates, a derived datatype, and nothing but the notification. */
+static void persistent_gets_and_accumulates_notify(enum window_kind kind)
+{
+    enum { STARTED = 6, ROUNDS = 30 };
+    if (lacks_extensions())
+        return;
+    struct window window = notified_make(kind, 128, 8, COUNTERS);
+    int64_t *words = (int64_t *)window.base;
+    MPI_Request requests[STARTED], other = MPI_REQUEST_NULL;
+    MPI_Status statuses[STARTED];
+    MPI_Datatype pairs;
+    int64_t got[3] = {0}, two = 2, many[2] = {3, 4};
+    int target = right_of(world_rank), flag = 1;
+    MPI_Win win = window.win;
+    MPI_Type_vector(2, 1, 4, MPI_INT64_T, &pairs);
+    MPI_Type_commit(&pairs);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    CHECK_OK(
+        MPIX_Get_notify_init(got, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T, 1, win, &requests[0]));
+    CHECK_OK(
+        MPIX_Get_notify_init(&got[1], 2, MPI_INT64_T, target, 1, 1, pairs, 1, win, &requests[1]));
+    CHECK_OK(MPIX_Get_notify_init(NULL, 0, MPI_BYTE, target, 0, 0, MPI_BYTE, 1, win, &requests[2]));
+    CHECK_OK(MPIX_Accumulate_notify_init(&two, 1, MPI_INT64_T, target, 8, 1, MPI_INT64_T, MPI_SUM,
+                                         2, win, &requests[3]));
+    CHECK_OK(MPIX_Accumulate_notify_init(many, 2, MPI_INT64_T, target, 9, 1, pairs, MPI_SUM, 2, win,
+                                         &requests[4]));
+    CHECK_OK(MPIX_Accumulate_notify_init(&two, 1, MPI_INT64_T, MPI_PROC_NULL, 8, 1, MPI_INT64_T,
+                                         MPI_SUM, 2, win, &requests[5]));
+    MPI_Type_free(&pairs);
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Start(&requests[0]));
+    CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Start(&requests[3]));
+    CHECK_OK(MPIX_Win_notify_test(win, 1, 1, &flag));
+    CHECK_EQUAL(flag, 0);
+    memset(words, 0, 128);
+    for (int round = 1; round <= ROUNDS && !harness_failed(); round++) {
+        for (int i = 0; i < 3; i++)
+            words[i == 2 ? 5 : i] = 100 * round + 10 * i + world_rank;
+        MPI_Win_sync(win);
+        barrier(MPI_COMM_WORLD);
+        MPI_Win_lock_all(0, win);
+        CHECK_OK(MPI_Startall(STARTED, requests));
+        CHECK_OK(MPIX_Win_notify_wait(win, 1, 3));
+        memset(words, 0xee, 48);
+        CHECK_OK(MPIX_Win_notify_wait(win, 2, 2));
+        CHECK_EQUAL(words[8], 2 * round);
+        CHECK_EQUAL(words[9], 3 * round);
+        CHECK_EQUAL(words[13], 4 * round);
+        CHECK_OK(MPI_Waitall(STARTED, requests, statuses));
+        for (int i = 0; i < 3; i++)
+            CHECK_EQUAL(got[i], 100 * round + 10 * i + target);
+        MPI_Win_unlock_all(win);
+        barrier(MPI_COMM_WORLD);
+    }
+    MPI_Win_lock_all(0, win);
+    check_refused(MPI_ERR_ARG,
+                  MPIX_Get_notify_init(got, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T,
+                                       MPIX_NOTIFICATIONS_MOST, win, &other),
+                  target, win);
+    check_refused(MPI_ERR_ARG,
+                  MPIX_Accumulate_notify_init(&two, 1, MPI_INT64_T, target, 0, 1, MPI_INT64_T,
+                                              MPI_SUM, -1, win, &other),
+                  target, win);
+    CHECK(other == MPI_REQUEST_NULL, "a creation that failed made a request");
+    MPI_Win_unlock_all(win);
+    for (int i = 0; i < STARTED; i++)
+        CHECK_OK(MPI_Request_free(&requests[i]));
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
 static void operations_that_fail_do_not_notify(enum window_kind kind)
 {
     int64_t value = 5;
@@ -650,6 +721,7 @@ static const struct test_case cases[] = {
     CASE(requests_take_notifications, KINDS_BOTH, 1),
     CASE(a_cancelled_request_takes_nothing, KIND_ALLOCATE, 1),
     CASE(persistent_puts_notify, KINDS_ALL, 1),
+    CASE(persistent_gets_and_accumulates_notify, KINDS_ALL, 1),
 };
 
 int main(int argc, char **argv)

@@ -11,23 +11,31 @@ enum { TAKERS = 2, NUMBER = 1 };
 struct taker {
     pthread_t thread;
     MPI_Win win;
-    const int64_t *words;
     int rounds;
 };
 
-/* The puts of all notifications so far are there. */
+/* Later updates may be under way. */
+static int64_t word_now(MPI_Aint word, MPI_Win win)
+{
+    int64_t now = -1;
+    CHECK_OK(MPI_Fetch_and_op(NULL, &now, MPI_INT64_T, world_rank, word, MPI_NO_OP, win));
+    CHECK_OK(MPI_Win_flush(world_rank, win));
+    return now;
+}
+
+/* The updates of all notifications so far are there. */
 static void *take(void *argument)
 {
     struct taker *taker = argument;
     for (int round = 1; round <= taker->rounds; round++) {
         CHECK_OK(MPIX_Win_notify_wait(taker->win, NUMBER, 1));
-        const int64_t arrived = load_word(&taker->words[0]) + load_word(&taker->words[1]);
-        CHECK(arrived >= round, "%lld puts before notification %d", (long long)arrived, round);
+        const int64_t arrived = word_now(0, taker->win) + word_now(1, taker->win);
+        CHECK(arrived >= round, "%lld updates before notification %d", (long long)arrived, round);
     }
     return NULL;
 }
 
-/* Each rank puts to itself and to the next one, in turn. */
+/* Each rank updates a word of its own and one of the next rank, in turn. */
 static void threads_take_notifications_of_their_own_process(enum window_kind kind)
 {
     struct taker takers[TAKERS];
@@ -44,16 +52,16 @@ static void threads_take_notifications_of_their_own_process(enum window_kind kin
     MPI_Info_free(&info);
     MPI_Win_lock_all(0, window.win);
     for (int i = 0; i < TAKERS; i++) {
-        takers[i] =
-            (struct taker){.win = window.win, .words = (int64_t *)window.base, .rounds = rounds};
+        takers[i] = (struct taker){.win = window.win, .rounds = rounds};
         const int error = pthread_create(&takers[i].thread, NULL, take, &takers[i]);
         CHECK_EQUAL(error, 0);
     }
     for (int64_t round = 1; round <= rounds; round++) {
-        CHECK_OK(MPIX_Put_notify(&round, 1, MPI_INT64_T, world_rank, 0, 1, MPI_INT64_T, NUMBER,
-                                 window.win));
-        CHECK_OK(
-            MPIX_Put_notify(&round, 1, MPI_INT64_T, right, 1, 1, MPI_INT64_T, NUMBER, window.win));
+        CHECK_OK(MPIX_Accumulate_notify(&round, 1, MPI_INT64_T, world_rank, 0, 1, MPI_INT64_T,
+                                        MPI_REPLACE, NUMBER, window.win));
+        CHECK_OK(MPIX_Accumulate_notify(&round, 1, MPI_INT64_T, right, 1, 1, MPI_INT64_T,
+                                        MPI_REPLACE, NUMBER, window.win));
+        MPI_Win_flush_local_all(window.win);
     }
     for (int i = 0; i < TAKERS; i++)
         pthread_join(takers[i].thread, NULL);

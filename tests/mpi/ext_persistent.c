@@ -188,6 +188,70 @@ static void single_elements_are_updated(enum window_kind kind)
     window_free(&window);
 }
 
+/* Elements of each size, with the present contents of the buffers. Every third swap expects another
+ * value. */
+static void a_swap_compares_at_each_start(enum window_kind kind)
+{
+    enum { SIZES = 4, STARTS = 3 * COMPLETIONS };
+    const MPI_Datatype types[SIZES] = {MPI_INT64_T, MPI_INT32_T, MPI_INT16_T, MPI_INT8_T};
+    int64_t desired[SIZES], expected[SIZES], found[SIZES] = {0}, value = 0;
+    MPI_Request requests[SIZES];
+    int target = right_of(world_rank);
+    struct window window = window_make(kind, 8 * SIZES, 8, MPI_COMM_WORLD);
+    memset(window.base, 0, 8 * SIZES);
+    barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < SIZES; i++)
+        CHECK_OK(MPIX_Compare_and_swap_init(&desired[i], &expected[i], &found[i], types[i], target,
+                                            i, window.win, &requests[i]));
+    MPI_Win_lock_all(0, window.win);
+    for (int start = 0; start < STARTS; start++) {
+        const bool fails = start % 3 == 2;
+        for (int i = 0; i < SIZES; i++) {
+            desired[i] = value + 1;
+            expected[i] = fails ? 99 : value;
+            CHECK_OK(MPI_Start(&requests[i]));
+            complete(&requests[i], start);
+            CHECK_EQUAL(found[i], value);
+        }
+        value += !fails;
+    }
+    MPI_Win_unlock_all(window.win);
+    for (int i = 0; i < SIZES; i++)
+        CHECK_OK(MPI_Request_free(&requests[i]));
+    barrier(MPI_COMM_WORLD);
+    window_free(&window);
+}
+
+/* All ranks count by swaps of one element. */
+static void started_swaps_are_atomic(enum window_kind kind)
+{
+    enum { COUNTED = 50 };
+    int64_t next, expected = 0, found;
+    MPI_Request request;
+    struct window window = window_make(kind, 8, 8, MPI_COMM_WORLD);
+    *(int64_t *)window.base = 0;
+    barrier(MPI_COMM_WORLD);
+    CHECK_OK(MPIX_Compare_and_swap_init(&next, &expected, &found, MPI_INT64_T, 0, 0, window.win,
+                                        &request));
+    MPI_Win_lock_all(0, window.win);
+    for (int done = 0; done < scaled_rounds(COUNTED) && !harness_failed();) {
+        next = expected + 1;
+        CHECK_OK(MPI_Start(&request));
+        CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        done += found == expected;
+        expected = found == expected ? next : found;
+    }
+    MPI_Win_unlock_all(window.win);
+    CHECK_OK(MPI_Request_free(&request));
+    barrier(MPI_COMM_WORLD);
+    if (world_rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window.win);
+        CHECK_EQUAL(*(int64_t *)window.base, (int64_t)scaled_rounds(COUNTED) * world_size);
+        MPI_Win_unlock(0, window.win);
+    }
+    window_free(&window);
+}
+
 /* --- datatypes --- */
 
 /* A vector (one loop), and blocks in no order (a plan). */
@@ -452,6 +516,7 @@ static void handles_are_forgotten_when_they_are_freed(enum window_kind kind)
             CHECK_OK(MPI_Startall(2, own)); /* freed while they are active */
         CHECK_OK(MPI_Request_free(&own[0]));
         CHECK_OK(MPI_Request_free(&own[1]));
+        CHECK(own[0] == MPI_REQUEST_NULL && own[1] == MPI_REQUEST_NULL, "handles are left");
         MPI_Win_flush(right_of(world_rank), window.win);
         MPI_Recv_init(&received, 1, MPI_INT64_T, world_rank, 6, MPI_COMM_WORLD, &host[0]);
         MPI_Send_init(&sent, 1, MPI_INT64_T, world_rank, 6, MPI_COMM_WORLD, &host[1]);
@@ -570,6 +635,8 @@ static const struct test_case cases[] = {
     CASE(each_start_gets_what_the_target_has, KINDS_ALL, 1),
     CASE(accumulates_count_each_start, KINDS_ALL, 1),
     CASE(single_elements_are_updated, KINDS_ALL, 1),
+    CASE(a_swap_compares_at_each_start, KINDS_ALL, 1),
+    CASE(started_swaps_are_atomic, KINDS_ALL, 1),
     CASE(datatypes_may_be_freed_after_the_creation, KINDS_BOTH, 1),
     CASE(long_transfers_arrive, KINDS_BOTH, 1),
     CASE(any_epoch_allows_a_start, KINDS_BOTH, 1),

@@ -50,6 +50,8 @@ static void singles_fail(const void *origin, void *result, MPI_Datatype type, in
     MPI_Request request = MPI_REQUEST_NULL;
     CHECK_CLASS(class,
                 MPIX_Fetch_and_op_init(origin, result, type, target, disp, op, win, &request));
+    CHECK_CLASS(class, MPIX_Compare_and_swap_init(origin, &word, result, type, target, disp, win,
+                                                  &request));
     CHECK(request == MPI_REQUEST_NULL, "a creation that failed made a request");
 }
 
@@ -104,6 +106,12 @@ static void wrong_operators_and_sizes_are_refused(enum window_kind kind)
                 MPIX_Get_init(many, 1, MPI_INT64_T, target, 3, 2, MPI_INT64_T, win, &request));
     CHECK_CLASS(MPI_ERR_ARG,
                 MPIX_Put_init(many, 1, MPI_INT64_T, target, 3, 1, MPI_INT64_T, win, NULL));
+    CHECK_CLASS(MPI_ERR_TYPE,
+                MPIX_Compare_and_swap_init(many, many, many, MPI_DOUBLE, target, 3, win, &request));
+    CHECK_CLASS(MPI_ERR_BUFFER, MPIX_Compare_and_swap_init(many, NULL, many, MPI_INT64_T, target, 3,
+                                                           win, &request));
+    CHECK_CLASS(MPI_ERR_ARG,
+                MPIX_Compare_and_swap_init(many, many, many, MPI_INT64_T, target, 3, win, NULL));
     CHECK(request == MPI_REQUEST_NULL, "a creation that failed made a request");
     guarded_free(&window);
 }
@@ -111,7 +119,7 @@ static void wrong_operators_and_sizes_are_refused(enum window_kind kind)
 /* Starts that fail leave the request inactive, and it can be started later. */
 static void a_start_outside_an_epoch_is_refused(enum window_kind kind)
 {
-    enum { KINDS = 5 };
+    enum { KINDS = 6 };
     struct window window = guarded_make(kind);
     MPI_Win win = window.win;
     MPI_Request requests[KINDS];
@@ -124,6 +132,8 @@ static void a_start_outside_an_epoch_is_refused(enum window_kind kind)
                                       MPI_INT64_T, MPI_SUM, win, &requests[3]));
     CHECK_OK(MPIX_Fetch_and_op_init(NULL, &result_word, MPI_INT64_T, target, SCRATCH_WORD,
                                     MPI_NO_OP, win, &requests[4]));
+    CHECK_OK(MPIX_Compare_and_swap_init(&word, &word, &result_word, MPI_INT64_T, target,
+                                        SCRATCH_WORD, win, &requests[5]));
     for (int i = 0; i < KINDS; i++)
         CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Start(&requests[i]));
     CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Startall(KINDS, requests));

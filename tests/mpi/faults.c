@@ -226,6 +226,94 @@ static int flush_until_error(void)
     return code;
 }
 
+/* A part of the victim's memory, which the survivors have open. */
+static MPI_Win lent;
+
+static void lend(void)
+{
+    MPIX_Memory_handle handle;
+    MPIX_Win_memory_handle_create(win, 0, 64, &handle);
+    MPI_Bcast(&handle, (int)sizeof handle, MPI_BYTE, victim, MPI_COMM_WORLD);
+}
+
+static void open_lent(void)
+{
+    MPIX_Memory_handle handle;
+    MPI_Bcast(&handle, (int)sizeof handle, MPI_BYTE, victim, MPI_COMM_WORLD);
+    MPIX_Win_memory_open(&handle, MPI_INFO_NULL, &lent);
+    MPI_Win_set_errhandler(lent, MPI_ERRORS_RETURN);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, lent);
+}
+
+/* A put to another node may itself report the death. */
+static int put_lent_and(int (*complete)(void))
+{
+    const double value = 1;
+    int code = MPI_Put(&value, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, lent);
+    int completed = complete();
+    return completed == MPI_SUCCESS ? code : completed;
+}
+
+static int flush_lent(void)
+{
+    return MPI_Win_flush_all(lent);
+}
+
+static int unlock_lent(void)
+{
+    return MPI_Win_unlock(0, lent);
+}
+
+/* From the first flush on that reports the death, every call does; the unlock ends its epoch. The
+ * result is that of a call that names the rank. */
+static int use_lent_until_error(void)
+{
+    int code = MPI_Win_lock_all(0, win);
+    for (double end = seconds_now() + 4; code == MPI_SUCCESS && seconds_now() < end;)
+        code = put_lent_and(flush_lent);
+    if (code != MPI_SUCCESS)
+        code = put_lent_and(unlock_lent);
+    for (int how = 0; how < 4 && code != MPI_SUCCESS; how++)
+        code = how == 3 ? MPI_Win_lock_all(0, lent)
+                        : MPI_Win_lock(how == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 0,
+                                       how == 2 ? MPI_MODE_NOCHECK : 0, lent);
+    if (code == MPI_SUCCESS || MPI_Win_free(&lent) != MPI_SUCCESS)
+        return MPI_SUCCESS;
+    return flush_victim(0);
+}
+
+/* A part of rank 0's memory, which all ranks have open. The victim has its lock. */
+static MPIX_Memory_handle lent_by_0;
+
+static void open_of_0(void)
+{
+    if (world_rank == 0)
+        MPIX_Win_memory_handle_create(win, 0, 64, &lent_by_0);
+    MPI_Bcast(&lent_by_0, (int)sizeof lent_by_0, MPI_BYTE, 0, MPI_COMM_WORLD);
+    MPIX_Win_memory_open(&lent_by_0, MPI_INFO_NULL, &lent);
+    MPI_Win_set_errhandler(lent, MPI_ERRORS_RETURN);
+}
+
+static void hold_of_0(void)
+{
+    open_of_0();
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, lent);
+}
+
+/* Locks of both windows fail, and the owner can withdraw the handle. The result is that of a call
+ * that names the rank. */
+static int wait_for_holder(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    if (wait_exclusive() == MPI_SUCCESS || MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, lent) == MPI_SUCCESS)
+        return MPI_SUCCESS;
+    if (world_rank == 0 && MPIX_Win_memory_handle_free(&lent_by_0) != MPI_SUCCESS)
+        return MPI_SUCCESS;
+    int code = MPI_Win_lock(MPI_LOCK_SHARED, victim, 0, win);
+    return code == MPI_SUCCESS ? flush_victim(0) : code;
+}
+
 static int wait_memory(void)
 {
     const int64_t never = 77;
@@ -393,6 +481,8 @@ const struct scenario scenarios[] = {
     {"accumulate", connect_all, accumulate_until_dead, accumulate_for_a_while, true, connect_all,
      false},
     {"flushed", connect_all, nothing, flush_until_error, false, connect_all, false},
+    {"lent", lend, nothing, use_lent_until_error, false, open_lent, false},
+    {"lent-held", hold_of_0, nothing, wait_for_holder, false, open_of_0, false},
     {"awaited", nothing, nothing, wait_memory, false, NULL, false},
     {"ending", make_unshared_and_post, end_slowly, put_until_error_and_free, false, make_unshared,
      false},

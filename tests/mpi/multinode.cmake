@@ -51,6 +51,11 @@ foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate
   oriel_multinode_rows(PROGRAM ${area})
 endforeach()
 oriel_test_row(PROGRAM lock_all_cycles RANKS "4" FULL_RANKS "8" MODES node1 node2 TIMEOUT 120)
+# Handles of a process that has no window over several nodes, and of one without a network.
+oriel_test_row(PROGRAM ext_memory NAME ext_memory_outside
+    RANKS "2" MODES node1 ARGS --only processes_outside_the_window_open_it)
+oriel_test_row(PROGRAM ext_memory NAME ext_memory_without_net RANKS "2" FULL_RANKS "4"
+    MODES node1 ENV ORIEL_NET=off ARGS --only owners_without_a_network_are_opened_on_their_node)
 # The error for ranks without shared memory is short.
 oriel_test_row(PROGRAM shared NAME shared_apart
     RANKS "2" MODES net2 ARGS --only ranks_that_share_no_memory_get_the_error)

@@ -111,9 +111,10 @@ static void atomics(void)
 
 static void started(void)
 {
+    enum { STARTED = 5 };
     MPI_Win win;
-    MPI_Request requests[4];
-    long *base, in[2] = {1, 2}, out[2];
+    MPI_Request requests[STARTED];
+    long *base, in[2] = {1, 2}, out[3];
     int next = (rank + 1) % ranks;
     MPI_Win_allocate(64, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
@@ -121,14 +122,15 @@ static void started(void)
     MPIX_Get_init(out, 1, MPI_LONG, next, 0, 1, MPI_LONG, win, &requests[1]);
     MPIX_Fetch_and_op_init(in, out + 1, MPI_LONG, next, 2, MPI_SUM, win, &requests[2]);
     MPIX_Put_init(in, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win, &requests[3]);
+    MPIX_Compare_and_swap_init(in, in, out + 2, MPI_LONG, next, 3, win, &requests[4]);
     MPI_Start(&requests[0]); /* refused, and not counted */
     MPI_Win_lock_all(0, win);
     for (int i = 0; i < TIMES; i++) {
         MPI_Start(&requests[0]); /* SITE start */
         MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     }
-    MPI_Startall(4, requests); /* SITE start of all */
-    for (int i = 0; i < 4; i++) {
+    MPI_Startall(STARTED, requests); /* SITE start of all */
+    for (int i = 0; i < STARTED; i++) {
         MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
         MPI_Request_free(&requests[i]);
     }
@@ -246,22 +248,40 @@ static void late(void)
 
 /* --- notifications --- */
 
-/* Pairs of ranks, each with a window of its own: the second notifies the first late. */
-static void notified(void)
+/* A window of this rank and the next or the one before, and the rank in it. */
+static MPI_Win pair_window(MPI_Comm *pair, int *own)
 {
-    MPI_Comm pair;
     MPI_Win win;
     MPI_Info info;
     long *base;
-    long in[4] = {1, 2, 3, 4};
-    int own, number = 1, flag = 0, index;
     MPI_Info_create(&info);
     MPI_Info_set(info, "oriel_notifications", "2");
-    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair);
-    MPI_Comm_rank(pair, &own);
-    MPI_Win_allocate(64, sizeof(long), info, pair, &base, &win);
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, pair);
+    MPI_Comm_rank(*pair, own);
+    MPI_Win_allocate(64, sizeof(long), info, *pair, &base, &win);
     MPI_Info_free(&info);
     MPI_Win_lock_all(0, win);
+    base[1] = 0;
+    MPI_Win_sync(win);
+    MPI_Barrier(*pair);
+    return win;
+}
+
+static void pair_window_free(MPI_Win *win, MPI_Comm *pair)
+{
+    MPI_Win_unlock_all(*win);
+    MPI_Barrier(*pair);
+    MPI_Comm_free(pair);
+    MPI_Win_free(win);
+}
+
+/* In pairs of ranks the second notifies the first late. */
+static void notified(void)
+{
+    MPI_Comm pair;
+    long in[4] = {1, 2, 3, 4};
+    int own, number = 1, flag = 0, index;
+    MPI_Win win = pair_window(&pair, &own);
     for (int i = 0; i < TIMES && own == 1; i++) {
         nap();
         MPIX_Put_notify(in, 2, MPI_LONG, 0, 0, 2, MPI_LONG, 0, win); /* SITE notified put */
@@ -276,10 +296,52 @@ static void notified(void)
         MPIX_Win_notify_wait_any(win, 1, &number, &index);
         MPIX_Win_notify_test(win, 0, 1, &flag);
     }
-    MPI_Win_unlock_all(win);
-    MPI_Barrier(pair);
-    MPI_Comm_free(&pair);
-    MPI_Win_free(&win);
+    pair_window_free(&win, &pair);
+}
+
+/* The same for waits with a request, and for a value. */
+static void awaited_by_requests(MPI_Win win)
+{
+    int index, found, flag;
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status statuses[2];
+    MPIX_Win_notify_init(win, 0, 1, &requests[1]);
+    for (int i = 0; i < TIMES; i++) {
+        MPI_Start(&requests[1]);
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE); /* WAITS with a request */
+    }
+    MPI_Start(&requests[1]);
+    MPI_Waitall(2, requests, statuses); /* WAITS with several */
+    MPI_Start(&requests[1]);
+    MPI_Waitany(2, requests, &index, statuses);
+    MPI_Start(&requests[1]);
+    MPI_Waitsome(2, requests, &found, &index, statuses);
+    MPI_Test(&requests[1], &flag, MPI_STATUS_IGNORE); /* inactive: not counted */
+    MPI_Request_free(&requests[1]);
+}
+
+/* On two ranks. */
+static void awaited(void)
+{
+    MPI_Comm pair;
+    int own;
+    MPI_Win win = pair_window(&pair, &own);
+    for (int i = 0; i < TIMES + 3 && own == 1; i++) {
+        nap();
+        MPIX_Put_notify(NULL, 0, MPI_LONG, 0, 0, 0, MPI_LONG, 0, win);
+    }
+    if (own == 0)
+        awaited_by_requests(win);
+    for (long i = 1; i <= TIMES; i++) {
+        if (own == 0) {
+            MPIX_Win_wait_until(win, 1, MPI_LONG, MPIX_CMP_GE, &i); /* WAITS for a value */
+            continue;
+        }
+        nap();
+        MPI_Accumulate(&i, 1, MPI_LONG, 0, 1, 1, MPI_LONG, MPI_REPLACE, win);
+        MPI_Win_flush(0, win);
+    }
+    pair_window_free(&win, &pair);
 }
 
 /* --- threads --- */
@@ -482,11 +544,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts},  {"late", late},         {"threads", threads},
-                     {"sorts", sorts},    {"served", served},     {"asked", asked},
-                     {"many", many},      {"ending", ending},     {"none", none},
-                     {"crowd", crowd},    {"notified", notified}, {"atomics", atomics},
-                     {"started", started}, {"flushes", flushes}};
+    } scenarios[] = {{"counts", counts},   {"late", late},         {"threads", threads},
+                     {"sorts", sorts},     {"served", served},     {"asked", asked},
+                     {"many", many},       {"ending", ending},     {"none", none},
+                     {"crowd", crowd},     {"notified", notified}, {"awaited", awaited},
+                     {"atomics", atomics}, {"started", started},   {"flushes", flushes}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

@@ -16,6 +16,7 @@ from command import BUILD, Case, LAUNCH, ORIEL, environment  # noqa: E402
 
 HOST = os.environ["TESTS_HOST"]
 PROGRAMS = os.path.join(BUILD, "tests", "observe", HOST.partition("-")[0])
+FORTRAN = os.path.join(BUILD, "tests", "bindings", "fortran", HOST.partition("-")[0], "extensions_f08")
 RANKS, STEPS = 2, 3
 
 
@@ -73,6 +74,16 @@ class Sites(Case):
         [put] = [site for site in sites if site["call"] == "put"]
         self.assertEqual((put["line"], put["bytes"]), (line_of("SITE put", "late_fortran.f90"), 8 * RANKS))
         self.assertIn(f"fence in put_and_fence at late_fortran.f90:{line}\n", report)
+
+    @unittest.skipUnless(os.path.exists(FORTRAN), "no Fortran module for this host")
+    def test_a_line_that_calls_the_fortran_module_is_named(self):
+        sites, _ = self.launch(FORTRAN)
+        source = os.path.join("..", "bindings", "fortran", "extensions_f08.f90")
+        named = [site for site in sites if site["file"] is not None]  # the table of call sites has no room for the last
+        self.assertGreater(len(named), 0.9 * len(sites))
+        self.assertEqual({os.path.basename(site["file"]) for site in named}, {"extensions_f08.f90"})
+        for call, mark in (("put", "call MPIX_Put_notify(matrix(2:, 1)"), ("compare_and_swap", "call MPIX_Compare_and_swap_128(")):
+            self.assertIn(line_of(mark, source), [site["line"] for site in named if site["call"] == call])
 
     def test_without_debug_information_the_function_is_named(self):
         sites, report = self.launch(self.copied("-g"))

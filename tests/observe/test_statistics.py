@@ -158,7 +158,8 @@ class Counts(Case):
     def test_each_start_counts_as_the_operation(self):
         [window] = self.statistics("started", 2)
         found = {kind: (row["count"], row["bytes"]) for kind, row in window["operations"].items() if row["count"]}
-        self.assertEqual(found, {"put": (2 * 5, 2 * 5 * 16), "get": (2, 2 * 8), "fetch_and_op": (2, 2 * 8)})
+        self.assertEqual(found, {"put": (2 * 5, 2 * 5 * 16), "get": (2, 2 * 8), "fetch_and_op": (2, 2 * 8),
+                                 "compare_and_swap": (2, 2 * 8)})
         for kind, mark, count in (("put", "SITE start", 2 * 4), ("put", "SITE start of all", 2), ("get", "SITE start of all", 2)):
             site = self.site_at(kind, mark)
             self.assertEqual((site["function"], site["count"]), ("started", count))
@@ -296,6 +297,18 @@ class Waiting(Case):
                 if len(window["ranks"]) == 2:
                     self.assertGreater(self.caused(window, "late_notification", window["ranks"][1]["rank"]), 0.25 * TIMES * LATE_NS)
                     self.assertEqual(self.site_at("notify_wait", "WAITS for the notification")["function"], "notified")
+
+    def test_waits_with_requests_count_as_waits_for_notifications(self):
+        least = 0.25 * TIMES * LATE_NS
+        [window] = self.statistics("awaited", 2)
+        self.assertEqual(window["calls"]["notify_wait"]["count"], TIMES + 3)
+        for kind, mark, function, count in (("notify_wait", "WAITS with a request", "awaited_by_requests", TIMES),
+                                            ("notify_wait", "WAITS with several", "awaited_by_requests", 1),
+                                            ("sync", "WAITS for a value", "awaited", TIMES)):
+            site = self.site_at(kind, mark)
+            self.assertEqual((site["function"], site["count"]), (function, count))
+            self.assertGreater(site["waiting_ns"], least / TIMES * count, site)
+        self.assertGreater(self.caused(window, "late_notification", window["ranks"][1]["rank"]), 2 * least)
 
     def test_late_ranks_at_the_end_of_a_window_are_named(self):
         for ranks in options.ranks:

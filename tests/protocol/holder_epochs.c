@@ -3,6 +3,7 @@
  * has an entry, and no process waits for the dead. Holders' accumulates lose none of other updates
  * (src/sync/atomic_mode.c). Rank 0 owns the memory. The others open its handle, and have the
  * owner's window besides. */
+#include "holder_calls.h"
 #include "make_window.h"
 #include "sync/accumulate_mutex.h"
 #include "sync/atomic_mode.h"
@@ -88,20 +89,15 @@ static void handle_renew(struct oriel_handle_area *area, uint64_t key)
     atomic_store(&area->key, key);
 }
 
-/* Returns false if the handle is withdrawn. */
-static bool begin_epoch(struct oriel_window *opened, uint64_t kind)
+/* All ranks: the owner makes the handle with key 1. */
+static struct oriel_handle_area *area_with_handle(struct oriel_window *window)
 {
-    enum oriel_status status = kind == 0   ? oriel_lock(opened, 0, true)
-                               : kind == 1 ? oriel_lock(opened, 0, false)
-                               : kind == 2 ? oriel_lock_trusted(opened, 0)
-                                           : oriel_lock_all(opened);
-    team_expect(status == ORIEL_OK || status == ORIEL_E_ATTACH);
-    return status == ORIEL_OK;
-}
-
-static void end_epoch(struct oriel_window *opened, uint64_t kind)
-{
-    team_expect((kind == 3 ? oriel_unlock_all(opened) : oriel_unlock(opened, 0)) == ORIEL_OK);
+    struct oriel_handle_area *area =
+        window->rank == OWNER ? area_publish(window) : area_find(window);
+    if (window->rank == OWNER)
+        handle_renew(area, 1);
+    team_barrier();
+    return area;
 }
 
 /* --- withdrawal --- */
@@ -109,7 +105,7 @@ static void end_epoch(struct oriel_window *opened, uint64_t kind)
 static void hold_until_refused(struct oriel_window *opened, uint32_t round)
 {
     for (;;) {
-        uint64_t kind = team_random() % 4;
+        uint64_t kind = team_random() % HOLDER_KINDS;
         if (!begin_epoch(opened, kind))
             return;
         team_expect(atomic_load(&team->flags[WITHDRAWN]) < round); /* P1 */
@@ -270,11 +266,7 @@ static void update_bulk(struct oriel_window *window, int32_t target)
  * the owner is in the window. */
 static void update_all(struct oriel_window *window, bool are_outside)
 {
-    struct oriel_handle_area *area =
-        window->rank == OWNER ? area_publish(window) : area_find(window);
-    if (window->rank == OWNER)
-        handle_renew(area, 1);
-    team_barrier();
+    struct oriel_handle_area *area = area_with_handle(window);
     struct oriel_window *opened = holder_window(window, area, 1);
     if (are_outside)
         window->n = opened->holding->member_count = 1;
@@ -323,11 +315,7 @@ static void accumulates_of_holders_are_not_lost(void **state)
 
 static void reuse(struct oriel_window *window)
 {
-    struct oriel_handle_area *area =
-        window->rank == OWNER ? area_publish(window) : area_find(window);
-    if (window->rank == OWNER)
-        handle_renew(area, 1);
-    team_barrier();
+    struct oriel_handle_area *area = area_with_handle(window);
     uint64_t key = 1;
     for (int i = 0; i < team_rounds(20 * ROUNDS) && !team_time_is_up(); i++) {
         struct oriel_holder *entry;
@@ -376,11 +364,7 @@ static void die_waited_for(void)
  * rank of the owner's window for other holders. */
 static void exclusive_holder(struct oriel_window *window)
 {
-    struct oriel_handle_area *area =
-        window->rank == OWNER ? area_publish(window) : area_find(window);
-    if (window->rank == OWNER)
-        handle_renew(area, 1);
-    team_barrier();
+    struct oriel_handle_area *area = area_with_handle(window);
     struct oriel_window *opened = window->rank == OWNER ? NULL : holder_window(window, area, 1);
     if (opened != NULL)
         opened->holding->member_count = VICTIM;
@@ -417,11 +401,7 @@ static void a_holder_that_dies_is_reported(void **state)
 /* A rank of the owner's window dies with the lock and the mutex. */
 static void rank_dies(struct oriel_window *window)
 {
-    struct oriel_handle_area *area =
-        window->rank == OWNER ? area_publish(window) : area_find(window);
-    if (window->rank == OWNER)
-        handle_renew(area, 1);
-    team_barrier();
+    struct oriel_handle_area *area = area_with_handle(window);
     if (window->rank == VICTIM) {
         team_expect(oriel_lock(window, OWNER, true) == ORIEL_OK);
         team_expect(oriel_accumulate_mutex_lock(window, OWNER) == ORIEL_OK);
@@ -443,14 +423,37 @@ static void a_rank_that_dies_is_reported_to_holders(void **state)
     team_run(TEAM, rank_dies);
 }
 
+static bool life_shows_death(struct oriel_window *opened)
+{
+    return oriel_load_has(&oriel_file_life(opened->control_bases[0])->word, ORIEL_LIFE_DIED);
+}
+
+/* The owner dies, and no process waits for it. The epochs end, and new ones are refused. */
+static void idle_owner_dies(struct oriel_window *window)
+{
+    struct oriel_handle_area *area = area_with_handle(window);
+    struct oriel_window *opened = window->rank == OWNER ? NULL : holder_window(window, area, 1);
+    const uint64_t kind = window->rank == OTHER ? 3 : 1;
+    if (opened != NULL)
+        team_expect(begin_epoch(opened, kind));
+    team_barrier();
+    if (window->rank == OWNER)
+        team_die();
+    while (!life_shows_death(opened))
+        usleep(1000);
+    expect_dead(kind == 3 ? oriel_unlock_all(opened) : oriel_unlock(opened, 0), "owner");
+    team_expect(opened->holding->entry->state == ORIEL_ACCESS_STATE_NONE);
+    expect_dead(oriel_lock(opened, 0, true), "owner");
+    expect_dead(oriel_lock_trusted(opened, 0), "owner");
+    expect_dead(oriel_lock_all(opened), "owner");
+    team_expect(opened->holding->entry->state == ORIEL_ACCESS_STATE_NONE);
+    holder_window_close(opened);
+}
+
 /* The owner dies with its own lock. */
 static void owner_dies(struct oriel_window *window)
 {
-    struct oriel_handle_area *area =
-        window->rank == OWNER ? area_publish(window) : area_find(window);
-    if (window->rank == OWNER)
-        handle_renew(area, 1);
-    team_barrier();
+    struct oriel_handle_area *area = area_with_handle(window);
     struct oriel_window *opened = window->rank == OWNER ? NULL : holder_window(window, area, 1);
     if (window->rank == OWNER) {
         team_expect(oriel_lock(window, OWNER, true) == ORIEL_OK);
@@ -464,6 +467,7 @@ static void an_owner_that_dies_is_reported(void **state)
 {
     (void)state;
     team_run(TEAM, owner_dies);
+    team_run(TEAM, idle_owner_dies);
 }
 
 int main(int argc, char **argv)

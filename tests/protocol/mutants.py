@@ -38,7 +38,7 @@ WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_memory.c", "accumulate_stub.c")
 # left out if UCX's headers are missing
 NET_PROGRAMS = ("net", "net_waiter_progress", "net_edges", "net_deaths", "internode", "internode_threads", "internode_locks", "lazy_lock",
-                "lock_all_queue", "lock_all_queue_joins", "internode_message_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths")
+                "lock_all_queue", "lock_all_queue_joins", "internode_message_counts", "internode_epochs", "internode_deaths", "internode_lock_deaths", "internode_holders")
 PROGRAMS = ("event", "memory_wait", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "notify", "accumulate_mutex", "atomic_mode", "regions", "deaths",
             "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies_and_promotion", "discard", "holder_epochs")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:

@@ -10,10 +10,9 @@
 
 #include <sanitizer/tsan_interface.h>
 
-void __real_oriel_bulk_begin(const struct oriel_window *window, int32_t target);
-void __wrap_oriel_bulk_begin(const struct oriel_window *window, int32_t target);
-void __real_oriel_accumulate_mutex_unlock(struct oriel_window *window, int32_t target);
-void __wrap_oriel_accumulate_mutex_unlock(struct oriel_window *window, int32_t target);
+__typeof__(oriel_bulk_begin) __real_oriel_bulk_begin, __wrap_oriel_bulk_begin;
+__typeof__(oriel_accumulate_mutex_unlock) __real_oriel_accumulate_mutex_unlock,
+    __wrap_oriel_accumulate_mutex_unlock;
 
 void __wrap_oriel_bulk_begin(const struct oriel_window *window, int32_t target)
 {

@@ -16,10 +16,10 @@ FOR_OTHERS(enum oriel_status, oriel_get,
             const struct oriel_side *origin),
            (window, target, here, origin))
 FOR_OTHERS(enum oriel_status, oriel_accumulate,
-           (struct oriel_window * window, const struct oriel_span *target, uint64_t count,
-            enum oriel_operator operator, const struct oriel_operand * origin,
-            const struct oriel_operand *result),
-           (window, target, count, operator, origin, result))
+           (struct oriel_window * window, const struct oriel_span *target,
+            struct oriel_elements elements, enum oriel_operator op,
+            const struct oriel_operand *origin, const struct oriel_operand *result),
+           (window, target, elements, op, origin, result))
 FOR_OTHERS(enum oriel_status, oriel_compare_and_swap,
            (struct oriel_window * window, const struct oriel_span *target, const void *origin,
             const void *compare, void *result),

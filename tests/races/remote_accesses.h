@@ -1,5 +1,6 @@
 /* For remote_accesses.c, reply_copies.c and agent.c: wraps a function by the linker. Inside it,
- * loads and stores of the net's agent, or of any caller while the condition holds, do not count. */
+ * loads and stores of the net's agent, or of any caller while the condition holds, do not count.
+ * The wrapper has the type of the function, so the compiler refuses other parameters. */
 #include <stdbool.h>
 
 extern _Thread_local bool oriel_net_in_agent; /* transport/ucx/internal.h */
@@ -11,8 +12,7 @@ void AnnotateIgnoreWritesEnd(const char *file, int line);
     FOR_OTHERS_IF(oriel_net_in_agent, type, name, parameters, arguments)
 
 #define FOR_OTHERS_IF(condition, type, name, parameters, arguments)                                \
-    type __real_##name parameters;                                                                 \
-    type __wrap_##name parameters;                                                                 \
+    __typeof__(name) __real_##name, __wrap_##name;                                                 \
     type __wrap_##name parameters                                                                  \
     {                                                                                              \
         const bool is_anothers = (condition);                                                      \

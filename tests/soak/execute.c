@@ -147,7 +147,9 @@ static void move(struct pending *pending, struct op *op)
         lease(op, &op->to, leased, &leased_count),
         operator_of(op),
     };
-    if (op_notifies(op))
+    if (op->persists)
+        persistent_call(op, &arguments, NULL, win, &pending->random);
+    else if (op_notifies(op))
         notified_call(op, &arguments, win);
     else
         form_call((enum operation)op->kind, form, &arguments, win, &request);
@@ -155,7 +157,7 @@ static void move(struct pending *pending, struct op *op)
         MPI_Type_free(&leased[i]);
     if (leased_count > 0)
         count_one(COUNT_TYPE_FREED);
-    if ((form & FORM_LARGE) && !op_notifies(op))
+    if ((form & FORM_LARGE) && !op_notifies(op) && !op->persists)
         count_one(COUNT_LARGE);
     pending_add(pending, op, request);
 }
@@ -163,14 +165,25 @@ static void move(struct pending *pending, struct op *op)
 static void fetch(struct pending *pending, struct op *op)
 {
     MPI_Win win = pending->plan->window->win;
-    MPI_Aint disp = disp_of(pending->plan, op);
-    void *from = op->from.bytes + op->from.at, *into = op->into.bytes + op->into.at;
-    if (op->kind == OP_FETCH)
-        MPI_Fetch_and_op(from, into, op->to.type->type, op->target, disp, operator_of(op), win);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const void *compare = op->compare.bytes == NULL ? NULL : op->compare.bytes + op->compare.at;
+    const struct arguments a = {
+        .origin = op->from.bytes + op->from.at,
+        .result = op->into.bytes + op->into.at,
+        .target = op->target,
+        .disp = disp_of(pending->plan, op),
+        .target_type = op->to.type->type,
+        .op = operator_of(op),
+    };
+    if (op->persists)
+        persistent_call(op, &a, compare, win, &pending->random);
+    else if (op->form & FORM_REQUEST)
+        request = fetch_requested(op, &a, compare, win);
+    else if (op->kind == OP_FETCH)
+        MPI_Fetch_and_op(a.origin, a.result, a.target_type, a.target, a.disp, a.op, win);
     else
-        MPI_Compare_and_swap(from, op->compare.bytes + op->compare.at, into, op->to.type->type,
-                             op->target, disp, win);
-    pending_add(pending, op, MPI_REQUEST_NULL);
+        MPI_Compare_and_swap(a.origin, compare, a.result, a.target_type, a.target, a.disp, win);
+    pending_add(pending, op, request);
 }
 
 static void cas_add(struct pending *pending, const struct op *op)
@@ -236,7 +249,8 @@ static void signal_or_await(struct pending *pending, struct op *op)
     MPI_Datatype data = after_flag(op);
     MPI_Aint disp = disp_of(plan, op);
     unsigned char *at = op->from.bytes + op->from.at;
-    uint64_t got = 0, nothing = 0;
+    uint64_t got = op->value, nothing = 0;
+    bool is_there = op->kind == OP_SIGNAL || flag_await(plan, op, disp, &pending->random);
     if (op->kind == OP_SIGNAL) {
         MPI_Put(at, 1, data, op->target, disp, 1, data, win);
         MPI_Win_flush(op->target, win);
@@ -244,13 +258,14 @@ static void signal_or_await(struct pending *pending, struct op *op)
                        MPI_REPLACE, win);
         MPI_Win_flush(op->target, win);
     }
-    for (int turn = 0; op->kind == OP_AWAIT && (turn == 0 || got != op->value); turn++) {
+    for (int turn = 0; !is_there; turn++) {
         if (turn > 20)
             sleep_us(50);
         else if (turn > 0)
             sched_yield();
         MPI_Fetch_and_op(&nothing, &got, op->to.type->type, op->target, disp, MPI_NO_OP, win);
         MPI_Win_flush(op->target, win);
+        is_there = got == op->value;
     }
     if (op->kind == OP_AWAIT) {
         memcpy(at, &got, sizeof got);

@@ -132,6 +132,12 @@ static void act(struct random *shared)
             window_attach_random(window);
         else if (window->live && window->group->me >= 0)
             window_change_random(window);
+    } else if (choice < 9) {
+        int index = below(shared, WINDOWS_MOST);
+        while (!windows[index].live)
+            index = (index + 1) % WINDOWS_MOST;
+        if (windows[index].group->me >= 0)
+            window_lend_random(&windows[index]);
     }
     step_random(shared);
 }

@@ -24,6 +24,7 @@ int op_push(struct plan *plan, const struct op *op)
     plan->ops = grown(plan->ops, sizeof *plan->ops, plan->op_count, &plan->op_room);
     plan->ops[plan->op_count] = *op;
     plan->ops[plan->op_count].phase = plan->phase;
+    extended_draw(plan, &plan->ops[plan->op_count]);
     return ++plan->op_count;
 }
 

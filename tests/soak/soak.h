@@ -118,6 +118,7 @@ struct soak_window {
     MPI_Win win;
     MPI_Comm comm;                    /* for the test's own messages about it, from any thread */
     bool locks, ordered, mixes_no_op; /* what the hints permit */
+    bool extended;                    /* Oriel serves it: it has the extensions */
     bool notifies;                    /* it has counters of notifications */
     bool unified;
     int segments;
@@ -130,6 +131,8 @@ void windows_free(void);
 /* change.c */
 void window_attach_random(struct soak_window *window);
 void window_change_random(struct soak_window *window);
+/* handle.c */
+void window_lend_random(struct soak_window *window);
 /* window.c: a region's size, in a window of the given number of ranks; its model with random
  * contents; and its release, except for the model. */
 size_t size_draw(struct random *random, int ranks);

@@ -65,6 +65,7 @@ struct op {
     int target, segment; /* a rank in the window, or MPI_PROC_NULL */
     MPI_Aint disp;       /* in units from the region's first byte */
     int form;            /* of operation_forms.h */
+    bool persists;       /* its persistent form */
     int counter;         /* 1 more than the number of the counter that it notifies; 0: none */
     struct side origin, result, to;
     const struct test_op *operator; /* NULL: MPI_NO_OP */
@@ -247,6 +248,15 @@ void pending_flushed(struct pending *pending, int target);
 void pending_complete_some(struct pending *pending);
 void pending_complete(struct pending *pending);
 void pending_free(struct pending *pending);
+
+/* extended.c: other forms of an operation that is planned, and their calls. */
+void extended_draw(struct plan *plan, struct op *op);
+void persistent_call(const struct op *op, const struct arguments *arguments, const void *compare,
+                     MPI_Win win, struct random *random);
+MPI_Request fetch_requested(const struct op *op, const struct arguments *arguments,
+                            const void *compare, MPI_Win win);
+/* Whether it waited for the flag, at its own rank. */
+bool flag_await(const struct plan *plan, const struct op *op, MPI_Aint disp, struct random *random);
 
 /* report_difference.c */
 const char *op_text(const struct plan *plan, const struct op *op);

@@ -82,7 +82,7 @@ static MPI_Info hints_draw(struct soak_window *window, struct random *random)
         hint_set(info, "same_size", "true", COUNT_INFO_SAME_SIZE);
     if (same_unit && window->flavour != FLAVOUR_DYNAMIC && all_same(window, true))
         hint_set(info, "same_disp_unit", "true", COUNT_INFO_SAME_UNIT);
-    window->notifies = notifies && MPIX_Query_oriel();
+    window->notifies = notifies;
     if (notifies)
         hint_set(info, "oriel_notifications", "2", COUNT_INFO_NOTIFICATIONS);
     if (apart && window->flavour == FLAVOUR_SHARED)
@@ -300,7 +300,8 @@ static void window_call(struct soak_window *window, MPI_Info info, struct random
     int *model = NULL, found = 0;
     MPI_Win_get_attr(window->win, MPI_WIN_MODEL, &model, &found);
     window->unified = found && *model == MPI_WIN_UNIFIED;
-    window->notifies = window->notifies && is_served_by_oriel(window);
+    window->extended = MPIX_Query_oriel() && is_served_by_oriel(window);
+    window->notifies = window->notifies && window->extended;
     if (window->flavour == FLAVOUR_SHARED)
         peers_ask(window);
     if (window->flavour == FLAVOUR_ALLOCATE || window->flavour == FLAVOUR_SHARED) {

@@ -18,6 +18,22 @@ static bool is_known_to_all(const struct oriel_record *record, void *floor)
                ticks[oriel_clock_index(record->access.origin, record->access.complete)];
 }
 
+/* No second completion is smaller than what all know. */
+static void close_known(struct oriel_history *history, void *floor)
+{
+    for (size_t i = 0; i < ORIEL_LANES; i++) {
+        oriel_record_number next;
+        for (oriel_record_number number = history->lanes[i].pending; number != 0; number = next) {
+            struct oriel_record *record = oriel_record_at(&history->records, number);
+            next = record->next;
+            if (!is_known_to_all(record, floor))
+                continue;
+            oriel_history_unchain(history, number);
+            record->access.group = 0;
+        }
+    }
+}
+
 static bool is_of_one_thread(oriel_tick a, oriel_tick b)
 {
     return oriel_clock_index(0, a) == oriel_clock_index(0, b);
@@ -36,8 +52,8 @@ static void merge_neighbours(struct oriel_records *records)
             struct oriel_record *record = oriel_record_at(records, hits.numbers[i]);
             struct oriel_record *before = last != 0 ? oriel_record_at(records, last) : NULL;
             struct oriel_access_extent all;
-            if (before != NULL && !oriel_access_pending(&before->access) &&
-                !oriel_access_pending(&record->access) &&
+            if (before != NULL && !oriel_access_is_open(&before->access) &&
+                !oriel_access_is_open(&record->access) &&
                 oriel_access_alike(&before->access, &record->access) &&
                 is_of_one_thread(before->access.complete, record->access.complete) &&
                 oriel_byte_runs_join(&before->runs, &record->runs, &all) &&
@@ -63,6 +79,7 @@ void oriel_history_shorten(struct oriel_history *history)
     oriel_tick *floor = calloc((size_t)oriel_order_width(), sizeof *floor);
     if (floor != NULL) {
         oriel_order_floor(floor);
+        close_known(history, floor);
         oriel_records_sweep(&history->records, is_known_to_all, floor); /* history.c, 4 */
         free(floor);
     }

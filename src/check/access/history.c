@@ -15,6 +15,8 @@
  *    that the earlier one conflicts with. A process that does not know the earlier one does not
  *    know the later one either: the later one's clock contains the earlier one's completion, and a
  *    process that acquires the one acquires the other.
+ *    An access with ORIEL_ACCESS_GROUP_TWICE gets a smaller completion later, if its target has
+ *    learnt of it by another way than its origin's completion. Until then it is not merged.
  * 4. An access that every rank knows to be complete is ordered before every new one
  *    (oriel_order_floor), and is removed.
  * 5. A process that dies inside leaves busy set. The next process finds it and starts with an empty
@@ -310,13 +312,18 @@ static oriel_record_number merge_record(struct oriel_history *history, oriel_rec
     return number;
 }
 
+/* An access with ORIEL_ACCESS_GROUP_TWICE stays in its lane after its first completion. */
 static void complete_record(struct oriel_history *history, oriel_record_number number,
                             oriel_tick now)
 {
     struct oriel_record *record = oriel_record_at(&history->records, number);
     struct oriel_history_lane *lane = oriel_history_lane_of_access(history, &record->access);
+    const bool is_first = oriel_access_pending(&record->access);
+    if (is_first || now < record->access.complete)
+        record->access.complete = now;
+    if (is_first && (record->access.group & ORIEL_ACCESS_GROUP_TWICE) != 0)
+        return;
     oriel_history_unchain(history, number);
-    record->access.complete = now;
     record->access.group = 0;
     lane->done = oriel_history_hint_at(history, merge_record(history, number, lane->done));
 }

@@ -55,7 +55,7 @@ void oriel_history_unchain(struct oriel_history *history, oriel_record_number nu
 
 void oriel_history_discard(struct oriel_history *history, oriel_record_number number)
 {
-    if (oriel_access_pending(&oriel_record_at(&history->records, number)->access))
+    if (oriel_access_is_open(&oriel_record_at(&history->records, number)->access))
         oriel_history_unchain(history, number);
     oriel_record_remove(&history->records, number);
     oriel_record_drop(&history->records, number);
@@ -268,7 +268,7 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
         if (record->access.snapshot != 0 || (record->access.flags & ORIEL_ACCESS_ALONE) != 0)
             record->access.snapshot = oriel_history_ticket(history, more[i]);
         oriel_record_insert(records, more[i], false);
-        if (oriel_access_pending(&piece->access))
+        if (oriel_access_is_open(&piece->access))
             oriel_history_chain(history, more[i]);
     }
     oriel_delay();
@@ -290,7 +290,7 @@ static bool merges_when_complete(const struct oriel_insertion *arrival,
                                  const struct oriel_access *earlier)
 {
     struct oriel_access access = *arrival->access;
-    access.group = 0; /* complete accesses have no group */
+    access.group = 0; /* as of those that are completed once */
     return oriel_access_pending(&access) && arrival->clock != NULL &&
            earlier->complete == arrival->clock[oriel_clock_index(access.origin, access.issued)] &&
            oriel_access_alike(&access, earlier);

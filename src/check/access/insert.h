@@ -86,7 +86,13 @@ static inline bool oriel_access_pending(const struct oriel_access *access)
     return access->complete == ORIEL_TICK_PENDING;
 }
 
-/* The lane of an origin's pending accesses (group 0), or of a group's. */
+/* Whether it is in a lane: it is pending, or may be completed once more. */
+static inline bool oriel_access_is_open(const struct oriel_access *access)
+{
+    return oriel_access_pending(access) || access->group != 0;
+}
+
+/* The lane of an origin's open accesses (group 0), or of a group's. */
 struct oriel_history_lane *oriel_history_lane_of(struct oriel_history *history, int32_t origin,
                                                  uint64_t group);
 struct oriel_history_lane *oriel_history_lane_of_access(struct oriel_history *history,

@@ -51,7 +51,8 @@ struct oriel_access {
     /* clock snapshot of the issue (order.h); the caller's reference is enough. Of stored accesses:
      * 0 */
     oriel_shm_offset snapshot;
-    oriel_tick complete; /* the origin's number when it was completed; ORIEL_TICK_PENDING */
+    /* the origin's number when it was completed; ORIEL_TICK_PENDING */
+    oriel_tick complete;
     /* the origin's number when it was issued; of merged accesses, the first's: for texts */
     oriel_tick issued;
     struct oriel_site site;
@@ -63,6 +64,9 @@ struct oriel_access {
     uint64_t group;
 };
 #define ORIEL_ACCESS_GROUP (UINT64_C(1) << 63)
+/* Bit of a group that may be completed twice, by its origin and by its target. The smaller number
+ * counts from then on. */
+#define ORIEL_ACCESS_GROUP_TWICE (UINT64_C(1) << 62)
 enum { ORIEL_PHASE_MIXED = UINT8_MAX };
 
 /* count runs of len_bytes, stride_bytes from start to start; the first at offset. With count 1,

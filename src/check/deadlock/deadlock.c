@@ -1,7 +1,7 @@
 /* Decides whether ranks are deadlocked. A rank counts when its wait has been the same for some time
  * and its thread ran or slept during that time. By then every event on its way to the rank has
  * arrived. A stopped or starved rank does not count. Nor does a process with other threads that
- * could use MPI. */
+ * could use MPI, or, if a rank of the node waits for a value, with any: it may store the value. */
 #include "check/deadlock/deadlock.h"
 
 #include <inttypes.h>
@@ -103,11 +103,11 @@ static bool is_internal_thread(int32_t pid, int32_t tid)
            (strncmp(text, "oriel-", 6) == 0 || strcmp(text, "async\n") == 0);
 }
 
-/* Whether no other thread of the process is known to call MPI. */
-static bool is_only_mpi_thread(const struct oriel_wait_record *record)
+/* Whether no other thread of the process could end a wait. any: threads without MPI could. */
+static bool is_only_thread(const struct oriel_wait_record *record, bool any)
 {
     int32_t threads[THREADS];
-    if (!record->threads)
+    if (!record->threads && !any)
         return true;
     int count = oriel_wait_threads_list(record->pid, threads, THREADS);
     for (int i = 0; i < count; i++) {
@@ -122,11 +122,20 @@ static bool is_only_mpi_thread(const struct oriel_wait_record *record)
 
 /* --- snapshots --- */
 
-/* Whether the wait depends on a message that may be on its way uncounted. */
-static bool waits_for_receive(const struct oriel_wait_noted *noted)
+static bool waits_for(const struct oriel_wait_noted *noted, enum oriel_need kind)
 {
     for (uint32_t i = 0; i < noted->count && i < ORIEL_WAIT_NEEDS; i++)
-        if ((noted->needs[i].kind & ~(uint32_t)ORIEL_NEED_MAYBE) == ORIEL_NEED_RECEIVE)
+        if ((noted->needs[i].kind & ~(uint32_t)ORIEL_NEED_MAYBE) == (uint32_t)kind)
+            return true;
+    return false;
+}
+
+static bool any_waits_for_value(const struct oriel_wait_snapshot *look)
+{
+    for (int rank = 0; rank < look->n; rank++)
+        if (look->ranks[rank].state == ORIEL_DEADLOCK_SET_WAITS &&
+            look->ranks[rank].record != NULL &&
+            waits_for(&look->ranks[rank].record->noted, ORIEL_NEED_VALUE))
             return true;
     return false;
 }
@@ -134,16 +143,17 @@ static bool waits_for_receive(const struct oriel_wait_noted *noted)
 /* Whether the rank has waited long enough in a wait that only another rank can end. */
 static bool is_steady_wait(const struct oriel_deadlock *finder,
                            const struct oriel_wait_snapshot_rank *snapshot_rank,
-                           const struct oriel_deadlock_seen *seen, uint64_t now_ns)
+                           const struct oriel_deadlock_seen *seen, uint64_t now_ns, bool any_thread)
 {
     if (snapshot_rank->state != ORIEL_DEADLOCK_SET_WAITS || seen->looks < LOOKS ||
         now_ns - seen->since_ns < finder->patience_ns)
         return false;
-    uint64_t patience_ns =
-        finder->patience_ns * (waits_for_receive(&snapshot_rank->record->noted) ? SLOW : 1);
+    /* a receive depends on a message that may be on its way uncounted */
+    const bool is_slow = waits_for(&snapshot_rank->record->noted, ORIEL_NEED_RECEIVE);
+    uint64_t patience_ns = finder->patience_ns * (is_slow ? SLOW : 1);
     return now_ns - seen->since_ns >= patience_ns &&
            thread_had_turns(seen, snapshot_rank->record) &&
-           is_only_mpi_thread(snapshot_rank->record);
+           is_only_thread(snapshot_rank->record, any_thread);
 }
 
 /* Finds the ranks of this node that wait steadily, and marks their records for a process that looks
@@ -152,6 +162,7 @@ static bool node_ranks_look(struct oriel_deadlock *finder, uint64_t now_ns)
 {
     bool any = false;
     oriel_wait_snapshot_states(&finder->look);
+    const bool any_thread = any_waits_for_value(&finder->look);
     for (int rank = 0; rank < finder->look.n; rank++) {
         const struct oriel_wait_snapshot_rank *snapshot_rank = &finder->look.ranks[rank];
         struct oriel_deadlock_seen *seen = &finder->seen[rank];
@@ -159,7 +170,7 @@ static bool node_ranks_look(struct oriel_deadlock *finder, uint64_t now_ns)
             seen->looks++;
         else
             seen_start(seen, snapshot_rank, now_ns);
-        finder->set[rank] = is_steady_wait(finder, snapshot_rank, seen, now_ns);
+        finder->set[rank] = is_steady_wait(finder, snapshot_rank, seen, now_ns, any_thread);
         if (snapshot_rank->record != NULL)
             atomic_store(&snapshot_rank->record->steady,
                          finder->set[rank] ? snapshot_rank->serial : 0);

@@ -78,6 +78,12 @@ static void need_describe(struct oriel_text *text, const struct oriel_wait_need 
                            (int64_t)need->words[1]);
         break;
     case ORIEL_NEED_SEND: oriel_text_add(text, "rank %d to receive", next); break;
+    case ORIEL_NEED_NOTIFICATION:
+        oriel_text_add(text, "a notification of any rank, such as %d", next);
+        break;
+    case ORIEL_NEED_VALUE:
+        oriel_text_add(text, "a value that any rank may write, such as %d", next);
+        break;
     case ORIEL_NEED_RECEIVE:
         oriel_text_add(
             text, need->rank < 0 ? "a message from any rank, such as %d" : "a message from rank %d",
@@ -91,8 +97,11 @@ static void need_describe(struct oriel_text *text, const struct oriel_wait_need 
 static void remedy_describe(struct oriel_finding *finding, const struct oriel_wait_need *need,
                             int next, char *help, size_t room)
 {
-    static const char *const actions[] = {
-        [ORIEL_NEED_KEY] = "send", [ORIEL_NEED_SEND] = "receive", [ORIEL_NEED_RECEIVE] = "send"};
+    static const char *const actions[] = {[ORIEL_NEED_KEY] = "send",
+                                          [ORIEL_NEED_SEND] = "receive",
+                                          [ORIEL_NEED_RECEIVE] = "send",
+                                          [ORIEL_NEED_NOTIFICATION] = "notify",
+                                          [ORIEL_NEED_VALUE] = "write the value"};
     const char *call = needed_call(need);
     const uint32_t kind = need_kind(need);
     const char *action = kind < sizeof actions / sizeof actions[0] ? actions[kind] : NULL;
@@ -214,8 +223,8 @@ static void cycle_describe(const struct oriel_deadlock *finder, int first, char 
         oriel_text_add(&text, ", and so on");
 }
 
-/* A rank of the cycle that waits for a lock, whose report names the forgotten unlock; else one that
- * waits in a window; else any. */
+/* A rank of the cycle whose report names what was forgotten: it waits for a lock, a notification or
+ * a value; else one that waits in a window; else any. */
 static int cycle_begin(struct oriel_deadlock *finder)
 {
     const struct oriel_deadlock_set_clause *by;
@@ -226,7 +235,8 @@ static int cycle_begin(struct oriel_deadlock *finder)
         int next = next_in_cycle(finder, rank, &by);
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): as in cycle_report */
         const struct oriel_wait_need *need = oriel_wait_snapshot_need(&finder->look, rank, by);
-        if (need_kind(need) == ORIEL_NEED_LOCK)
+        if (need_kind(need) == ORIEL_NEED_LOCK || need_kind(need) == ORIEL_NEED_NOTIFICATION ||
+            need_kind(need) == ORIEL_NEED_VALUE)
             return rank;
         if (finder->look.ranks[best].noted.name[0] == '\0')
             best = rank;

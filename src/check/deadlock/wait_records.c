@@ -125,12 +125,6 @@ void oriel_wait_add(const struct oriel_wait_need *need)
 
 /* --- needs --- */
 
-void oriel_wait_for_rank(int world_rank)
-{
-    struct oriel_wait_need need = {.kind = ORIEL_NEED_RANK, .rank = world_rank};
-    oriel_wait_add(&need);
-}
-
 void oriel_wait_for_key(int world_rank, const struct oriel_key *key)
 {
     struct oriel_wait_need need = {.kind = ORIEL_NEED_KEY, .rank = world_rank};
@@ -166,6 +160,13 @@ void oriel_wait_for_lock(const struct oriel_collective_progress *progress, int t
     if (progress->has_locks == 0)
         need.kind = ORIEL_NEED_UNKNOWN;
     oriel_wait_add(&need);
+}
+
+struct oriel_wait_need oriel_need_notification(const struct oriel_collective_progress *progress)
+{
+    struct oriel_wait_need need = oriel_need_call(progress, -1, 0, 0, false);
+    need.kind = ORIEL_NEED_NOTIFICATION;
+    return need;
 }
 
 struct oriel_wait_need oriel_need_send(int world_rank, uint64_t comm, int tag)
@@ -271,8 +272,7 @@ enum oriel_status oriel_wait_records_start(int world_rank, int world_size, bool 
     record->pid = (int32_t)getpid();
     record->process = oriel_identity_make(&identity) ? oriel_identity_own_word() : 0;
     record->threads = threads;
-    if (threads)
-        host_threads_record(record);
+    host_threads_record(record);
     atomic_store(&record->state, ORIEL_STATE_RUNS);
     __atomic_store_n(&records[world_rank], place, __ATOMIC_RELEASE);
     own = record;

@@ -97,7 +97,6 @@ struct oriel_wait_need {
 
 enum oriel_need {
     ORIEL_NEED_UNKNOWN, /* any rank may fulfil it: no rank is deadlocked by it */
-    ORIEL_NEED_RANK,    /* the rank must act */
     ORIEL_NEED_KEY,     /* the rank must give the order key (order.h); words: the key */
     /* members must make that collective call; words: progress record, number, call << 1 | lower
      * members only | ORIEL_NEED_OF_WINDOW, id of the progress record */
@@ -110,6 +109,12 @@ enum oriel_need {
     /* the rank must send; words: communicator's id, tag (-1: any), progress record whose members
      * may send (rank -1) */
     ORIEL_NEED_RECEIVE,
+    /* a member must notify: any; words: progress record, 0, ORIEL_NEED_OF_WINDOW, id of the
+     * progress record */
+    ORIEL_NEED_NOTIFICATION,
+    /* any rank must change a value in memory, also one that is no member of the window; or any
+     * thread of a process of this node, by a store */
+    ORIEL_NEED_VALUE,
     ORIEL_NEED_MAYBE = 1 << 16, /* flag: the need may already be fulfilled, unseen */
 };
 #define ORIEL_NEED_OF_WINDOW (UINT64_C(1) << 32)
@@ -119,13 +124,13 @@ enum oriel_need {
 void oriel_wait_add(const struct oriel_wait_need *need);
 
 /* Shorthands for common needs. */
-void oriel_wait_for_rank(int world_rank);
 struct oriel_key;
 void oriel_wait_for_key(int world_rank, const struct oriel_key *key);
 void oriel_wait_for_call(const struct oriel_collective_progress *progress, int member,
                          uint64_t number, uint16_t call, bool below);
 void oriel_wait_for_lock(const struct oriel_collective_progress *progress, int target,
                          bool exclusive);
+struct oriel_wait_need oriel_need_notification(const struct oriel_collective_progress *progress);
 struct oriel_wait_need oriel_need_call(const struct oriel_collective_progress *progress, int member,
                                        uint64_t number, uint16_t call, bool below);
 struct oriel_wait_need oriel_need_send(int world_rank, uint64_t comm, int tag);

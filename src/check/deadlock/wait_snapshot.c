@@ -282,6 +282,18 @@ static void receive_need_add(struct oriel_wait_snapshot *look, int waiter,
         oriel_deadlock_set_member(&look->graph, need->rank);
 }
 
+/* All members but the waiting one: each may fulfil the need. */
+static void others_add(struct oriel_wait_snapshot *look,
+                       const struct oriel_collective_progress *progress, int waiter)
+{
+    const int n = progress == NULL ? look->n : progress->n;
+    for (int i = 0; i < n; i++) {
+        const int32_t rank = progress == NULL ? i : member_world_rank(progress, i);
+        if (rank != waiter)
+            oriel_deadlock_set_member(&look->graph, rank);
+    }
+}
+
 /* A receive from any member. */
 static void receive_any_need_add(struct oriel_wait_snapshot *look,
                                  const struct oriel_collective_progress *progress, int waiter,
@@ -292,9 +304,7 @@ static void receive_any_need_add(struct oriel_wait_snapshot *look,
         if (from < 0 || from >= look->n || send_is_possible(look, from, waiter, need))
             return;
     }
-    for (int member = 0; member < progress->n; member++)
-        if (member_world_rank(progress, member) != waiter)
-            oriel_deadlock_set_member(&look->graph, member_world_rank(progress, member));
+    others_add(look, progress, waiter);
 }
 
 static void progress_need_add(struct oriel_wait_snapshot *look, int waiter, uint32_t kind,
@@ -308,6 +318,8 @@ static void progress_need_add(struct oriel_wait_snapshot *look, int waiter, uint
         call_need_add(look, progress, need);
     else if (kind == ORIEL_NEED_LOCK)
         lock_need_add(look, progress, need, waiter);
+    else if (kind == ORIEL_NEED_NOTIFICATION)
+        others_add(look, progress, waiter);
     else
         receive_any_need_add(look, progress, waiter, need);
 }
@@ -317,15 +329,17 @@ static void need_add(struct oriel_wait_snapshot *look, int waiter, uint32_t numb
     const struct oriel_wait_need *need = &look->ranks[waiter].noted.needs[number];
     uint32_t kind = need->kind & ~(uint32_t)ORIEL_NEED_MAYBE;
     bool is_rank = need->rank >= 0 && need->rank < look->n;
-    bool from_any = kind == ORIEL_NEED_RECEIVE && need->rank < 0;
+    bool from_any = (kind == ORIEL_NEED_RECEIVE && need->rank < 0) ||
+                    kind == ORIEL_NEED_NOTIFICATION || kind == ORIEL_NEED_VALUE;
     oriel_deadlock_set_clause(&look->graph, waiter, number, from_any,
                               (need->kind & ORIEL_NEED_MAYBE) != 0);
-    if (kind == ORIEL_NEED_CALL || kind == ORIEL_NEED_LOCK || from_any)
+    if (kind == ORIEL_NEED_VALUE)
+        others_add(look, NULL, waiter);
+    else if (kind == ORIEL_NEED_CALL || kind == ORIEL_NEED_LOCK || from_any)
         progress_need_add(look, waiter, kind, need);
     else if (kind == ORIEL_NEED_RECEIVE)
         receive_need_add(look, waiter, need);
-    else if ((kind == ORIEL_NEED_RANK && is_rank) ||
-             (kind == ORIEL_NEED_KEY && is_rank && !key_is_given(look, waiter, need->words)) ||
+    else if ((kind == ORIEL_NEED_KEY && is_rank && !key_is_given(look, waiter, need->words)) ||
              (kind == ORIEL_NEED_SEND && is_rank && !receive_is_possible(look, waiter, need)))
         oriel_deadlock_set_member(&look->graph, need->rank);
 }

@@ -54,8 +54,11 @@ static void persistent_add(const char *name, MPI_Request request)
         oriel_order_set_doubtful();
         return;
     }
-    *unknown =
-        (struct unknown){{persistent_begin, persistent_started, &kind, persistent_drop}, name};
+    *unknown = (struct unknown){.startable = {.begin = persistent_begin,
+                                              .started = persistent_started,
+                                              .kind = &kind,
+                                              .drop = persistent_drop},
+                                .name = name};
     oriel_checked_request_add_persistent(request, &unknown->startable);
 }
 

@@ -298,8 +298,10 @@ struct oriel_message *oriel_message_begin(const struct oriel_message *descriptio
         return NULL;
     }
     *message = *description;
-    message->startable =
-        (struct oriel_startable){startable_begin, startable_started, &kind, startable_drop};
+    message->startable = (struct oriel_startable){.begin = startable_begin,
+                                                  .started = startable_started,
+                                                  .kind = &kind,
+                                                  .drop = startable_drop};
     if (!message->persists)
         message_begin(message);
     return message;

@@ -152,6 +152,8 @@ bool oriel_wait_requests(const struct oriel_site *site, const MPI_Request *reque
         int found = records[i] == NULL ? 0 : oriel_message_needs(records[i], needs);
         if (found == 0 && records[i] != NULL)
             found = oriel_collective_request_needs(records[i], needs);
+        if (found == 0 && records[i] != NULL)
+            found = oriel_notify_request_needs(records[i], needs);
         if (found == 0)
             needs[found++] = (struct oriel_wait_need){.kind = ORIEL_NEED_UNKNOWN};
         for (int k = 0; k < found; k++)

@@ -29,6 +29,9 @@ int oriel_message_needs(const struct oriel_request_record *record, struct oriel_
 int oriel_collective_request_needs(const struct oriel_request_record *record,
                                    struct oriel_wait_need *needs);
 
+int oriel_notify_request_needs(const struct oriel_request_record *record,
+                               struct oriel_wait_need *need);
+
 int oriel_half_needs(const struct oriel_send_half *send, const struct oriel_receive_half *receive,
                      struct oriel_wait_need *needs);
 int oriel_collective_needs(const struct oriel_collective *collective, struct oriel_wait_need *need);

@@ -5,6 +5,7 @@
 #include "check/intercept/messages_waits.h"
 #include "check/intercept/request_table.h"
 #include "check/intercept/wrap.h"
+#include "check/window/checked_window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -289,43 +290,87 @@ SOME(Testsome, false)
 
 /* --- persistent requests, and the end of a handle --- */
 
+/* A start of a request; startable NULL: it is not checked. last: the call of a start that seems to
+ * be active; call 0: none. */
+struct start {
+    struct oriel_startable *startable;
+    struct oriel_quiet quiet;
+    struct oriel_site last;
+};
+
+/* Oriel has refused the start: the request is active indeed. */
+static void active_start_report(const struct start *start, const struct oriel_site *site)
+{
+    struct oriel_finding finding = ORIEL_FINDING_NONE;
+    const struct oriel_checked *window = oriel_checked_find(*start->startable->win);
+    finding.rule = ORIEL_RULE_START_ACTIVE;
+    finding.other = start->last;
+    finding.init = start->startable->init;
+    finding.help = "call MPI_Wait on the request after @other";
+    if (window != NULL)
+        oriel_window_report(window, &finding, site);
+}
+
+static void start_begin(struct start *start, MPI_Request request, const void *address,
+                        const struct oriel_site *site)
+{
+    *start = (struct start){.startable = NULL};
+    start->startable = oriel_request_restart(request, &start->last);
+    if (start->startable == NULL)
+        return;
+    if (start->last.call != ORIEL_CALL_NONE)
+        oriel_quiet_begin(&start->quiet, *start->startable->win);
+    else
+        start->startable->begin(start->startable, address, site->call);
+}
+
+/* Returns the program's code. */
+static int start_end(struct start *start, MPI_Request request, const struct oriel_site *site,
+                     int code)
+{
+    if (start->startable == NULL)
+        return code;
+    if (start->last.call != ORIEL_CALL_NONE) {
+        if (code != MPI_SUCCESS && oriel_class_of(code) == MPI_ERR_REQUEST)
+            active_start_report(start, site);
+        return oriel_quiet_end(&start->quiet, code);
+    }
+    const int programs = start->startable->started(start->startable, code);
+    if (code == MPI_SUCCESS)
+        oriel_request_activate(request, site);
+    return programs;
+}
+
 ORIEL_CHECK_WRAP(Start, (MPI_Request * request))
 {
-    struct oriel_startable *startable =
-        oriel_check_looks() && request != NULL ? oriel_request_restart(*request) : NULL;
+    struct start start;
     int code;
-    if (startable == NULL)
+    if (!oriel_check_looks() || request == NULL || !oriel_request_records_exist())
         return ORIEL_CHECK_PASS(code, Start, (request));
-    startable->begin(startable, __builtin_return_address(0), ORIEL_CALL_Start);
+    const struct oriel_site site = oriel_site_make(__builtin_return_address(0), ORIEL_CALL_Start);
+    start_begin(&start, *request, __builtin_return_address(0), &site);
     ORIEL_CHECK_PASS(code, Start, (request));
-    const int programs = startable->started(startable, code);
-    if (code == MPI_SUCCESS)
-        oriel_request_activate(*request);
-    return programs;
+    return start_end(&start, *request, &site, code);
 }
 
 ORIEL_CHECK_WRAP(Startall, (int count, MPI_Request array_of_requests[]))
 {
-    struct oriel_startable **startables = NULL;
+    struct start *starts = NULL;
     int code;
     if (oriel_check_looks() && count > 0 && array_of_requests != NULL)
-        startables = calloc((size_t)count, sizeof(struct oriel_startable *));
-    if (startables == NULL)
+        starts = calloc((size_t)count, sizeof *starts);
+    if (starts == NULL)
         return ORIEL_CHECK_PASS(code, Startall, (count, array_of_requests));
-    for (int i = 0; i < count; i++) {
-        startables[i] = oriel_request_restart(array_of_requests[i]);
-        if (startables[i] != NULL)
-            startables[i]->begin(startables[i], __builtin_return_address(0), ORIEL_CALL_Startall);
-    }
+    const struct oriel_site site =
+        oriel_site_make(__builtin_return_address(0), ORIEL_CALL_Startall);
+    for (int i = 0; i < count; i++)
+        start_begin(&starts[i], array_of_requests[i], __builtin_return_address(0), &site);
     ORIEL_CHECK_PASS(code, Startall, (count, array_of_requests));
     int programs = code;
     for (int i = 0; i < count; i++)
-        if (startables[i] != NULL) {
-            programs = startables[i]->started(startables[i], code);
-            if (code == MPI_SUCCESS)
-                oriel_request_activate(array_of_requests[i]);
-        }
-    free(startables);
+        if (start_end(&starts[i], array_of_requests[i], &site, code) == MPI_SUCCESS)
+            programs = MPI_SUCCESS;
+    free(starts);
     return programs;
 }
 

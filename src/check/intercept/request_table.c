@@ -36,6 +36,7 @@ struct oriel_request_record {
     const struct oriel_request_kind *kind;
     void *closure;
     struct oriel_startable *startable; /* NULL: not persistent */
+    struct oriel_site started;         /* the last start of a persistent one */
     unsigned holders; /* the table, and calls that have claimed it: the last one frees it */
     bool active;
     bool claimed; /* no other call finds it */
@@ -383,12 +384,14 @@ void oriel_request_freed(struct oriel_request_record *record, uint64_t claim)
 
 /* --- persistent requests --- */
 
-struct oriel_startable *oriel_request_restart(MPI_Request request)
+struct oriel_startable *oriel_request_restart(MPI_Request request, struct oriel_site *last)
 {
     pthread_mutex_lock(&mutex);
     struct oriel_request_record *record = record_find(request_key(request));
     struct oriel_startable *startable = record == NULL ? NULL : record->startable;
-    bool has_ended = startable != NULL && record->active;
+    const bool is_active = startable != NULL && record->active;
+    const bool has_ended = is_active && startable->win == NULL;
+    *last = is_active && !has_ended ? record->started : (struct oriel_site){.call = 0};
     if (has_ended) {
         record->active = false;
         record->claim = 0;
@@ -399,12 +402,13 @@ struct oriel_startable *oriel_request_restart(MPI_Request request)
     return startable;
 }
 
-void oriel_request_activate(MPI_Request request)
+void oriel_request_activate(MPI_Request request, const struct oriel_site *site)
 {
     pthread_mutex_lock(&mutex);
     struct oriel_request_record *record = record_find(request_key(request));
     if (record != NULL && record->startable != NULL) {
         record->active = true;
+        record->started = *site;
         record->serial = ++serials;
     }
     pthread_mutex_unlock(&mutex);

@@ -5,6 +5,8 @@
 #ifndef ORIEL_CHECK_INTERCEPT_REQUEST_TABLE_H
 #define ORIEL_CHECK_INTERCEPT_REQUEST_TABLE_H
 
+#include "check/common/access_types.h"
+
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +42,8 @@ struct oriel_startable {
     int (*started)(struct oriel_startable *startable, int code);
     const struct oriel_request_kind *kind;           /* of each start; closure: the startable */
     void (*drop)(struct oriel_startable *startable); /* the request is freed */
+    const MPI_Win *win;     /* its window, where another start of an active one fails; NULL: none */
+    struct oriel_site init; /* the call that made it; call 0: not kept */
 };
 void oriel_checked_request_add_persistent(MPI_Request request, struct oriel_startable *startable);
 
@@ -87,9 +91,12 @@ void *oriel_request_closure(const struct oriel_request_record *record,
                             const struct oriel_request_kind *kind);
 
 /* A persistent request, before a start; NULL: it is not in this table. If the last start is still
- * active, it has ended unseen. */
-struct oriel_startable *oriel_request_restart(MPI_Request request);
-void oriel_request_activate(MPI_Request request);
+ * active, it has ended unseen, as after a wait that failed; of a window's request *last is its call
+ * then, and the next start fails if it has not. Else *last is call 0. */
+struct oriel_startable *oriel_request_restart(MPI_Request request, struct oriel_site *last);
+
+/* After the start, by the call at the site. */
+void oriel_request_activate(MPI_Request request, const struct oriel_site *site);
 
 /* After MPI_Request_free of this request. */
 void oriel_request_freed(struct oriel_request_record *record, uint64_t claim);

@@ -35,7 +35,9 @@ _Static_assert((uint64_t)BULK == ORIEL_WORD_BULK, "as an offset");
 static struct oriel_key word_key(const struct oriel_checked *window, int32_t target, int64_t offset)
 {
     uint64_t word = offset == BULK ? UINT64_MAX : (uint64_t)offset;
-    if (offset != BULK && (uint64_t)window->members[target].size_bytes - 1 >= 8 * WORD_KINDS)
+    const int64_t size_bytes = window->opened.owner_id != 0 ? window->opened.owner_size_bytes
+                                                            : window->members[target].size_bytes;
+    if (offset != BULK && (uint64_t)size_bytes - 1 >= 8 * WORD_KINDS)
         word = (word * UINT64_C(0x9e3779b97f4a7c15)) >> 48; /* dynamic windows, of size 0, too */
     return oriel_window_key(window, ORIEL_ORDER_WORD, (uint64_t)target, word);
 }
@@ -47,7 +49,7 @@ void oriel_window_give_word(const struct oriel_checked *window, int32_t target, 
     oriel_shm_offset words = oriel_window_words(window, target);
     if (words != 0 && oriel_word_give(words, (uint64_t)offset, fetches))
         return;
-    if (window->common != NULL)
+    if (window->common != NULL || words != 0)
         oriel_given_set_lost();
     struct oriel_key key = word_key(window, target, offset);
     oriel_order_give(&key, 0);
@@ -129,9 +131,7 @@ static void operation_take_word(struct oriel_operation *operation, int64_t offse
 static void operation_take_all_ranks(struct oriel_operation *operation)
 {
     struct oriel_checked *window = operation->window;
-    for (int32_t i = 0; i < window->n; i++)
-        if (i != window->rank)
-            oriel_order_take_rank((int)window->members[i].world_rank);
+    oriel_window_take_ranks(window);
     if (window->prompt)
         return;
     oriel_window_enter(window);

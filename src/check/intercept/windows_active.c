@@ -88,7 +88,7 @@ static bool fence_met_none(int code)
 /* MPI_MODE_NOPRECEDE lets hosts omit the barrier, on which the order relies. */
 static int fence_pass(struct oriel_checked *window, int assert, const struct oriel_site *site)
 {
-    if (!window->ordered)
+    if (!window->ordered || window->opened.owner_id != 0)
         return oriel_host()->Win_fence(assert, window->win);
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, window->epochs.fences, 0);
     oriel_window_complete(window, -1);

@@ -109,8 +109,8 @@ void oriel_window_take_late(struct oriel_checked *window, int32_t target, bool e
     oriel_window_leave(window);
     for (uint32_t i = 0; i < count; i++)
         oriel_window_take_word(window, late[i].target, late[i].offset);
-    for (int32_t i = 0; i < window->n && more; i++)
-        oriel_order_take_rank((int)window->members[i].world_rank);
+    if (more)
+        oriel_window_take_ranks(window);
 }
 
 static void late_words_complete(struct oriel_checked *window, int32_t target)

@@ -102,6 +102,8 @@ static void finding_describe(struct oriel_finding *finding, const struct oriel_c
         finding->opening = oriel_site_numbered(here->epoch, here->world_rank);
     if (other->epoch != 0)
         finding->other_opening = oriel_site_numbered(other->epoch, other->world_rank);
+    finding->init = oriel_site_numbered(finding->opening.epoch, here->world_rank);
+    finding->other_init = oriel_site_numbered(finding->other_opening.epoch, other->world_rank);
 }
 
 /* The memory ends while it is the window's. */
@@ -114,7 +116,8 @@ static void memory_end_report(const struct oriel_conflict_place *place,
     finding.help = window->flavour == ORIEL_CHECK_DYNAMIC
                        ? "call MPI_Win_detach(win, base) or MPI_Win_free(&win) before @here"
                        : "call MPI_Win_free(&win) before @here";
-    oriel_window_place(window, &finding, place->target, conflict->offset, conflict->len_bytes);
+    oriel_window_place(window, &finding, place->target, conflict->offset - window->opened.from,
+                       conflict->len_bytes);
     finding.here = oriel_site_coded(&conflict->later.site);
     finding.other = window->members[window->rank].site;
     oriel_window_report(window, &finding, NULL);
@@ -140,8 +143,8 @@ void oriel_window_conflict(const struct oriel_conflict *conflict, void *closure)
     if (conflict->alias)
         snprintf(finding.detail, sizeof finding.detail,
                  "The other call used another window over the same memory.");
-    oriel_window_place(place->window, &finding, place->target, conflict->offset,
-                       conflict->len_bytes);
+    oriel_window_place(place->window, &finding, place->target,
+                       conflict->offset - place->window->opened.from, conflict->len_bytes);
     finding_describe(&finding, conflict);
     oriel_conflict_help(conflict, &finding, is_early, help);
     finding.help = help;

@@ -32,7 +32,12 @@ struct creation {
     bool waits;
 };
 
-static _Atomic uint32_t made; /* windows of which this process was the first member */
+static _Atomic uint32_t made; /* windows that this process has begun to make, or opened */
+
+uint64_t oriel_window_next_id(void)
+{
+    return (uint64_t)(uint32_t)(oriel_order_rank() + 1) << 32 | atomic_fetch_add(&made, 1);
+}
 
 /* Processes of another MPI_COMM_WORLD (spawned ones) may not be checked: their windows are ignored.
  * spans: not all are on this node. Allocates nothing, because all members must get the same result.
@@ -157,13 +162,11 @@ static void creation_begin(struct creation *creation, enum oriel_check_flavour f
                                      ORIEL_CALL_Win_allocate_shared, ORIEL_CALL_Win_create_dynamic};
     creation->waits =
         !oriel_check_left && oriel_wait_creation(&creation->site, comm, calls[flavour]);
-    uint32_t world_rank = (uint32_t)oriel_order_rank();
-    struct oriel_checked_member own = {.id = (uint64_t)(world_rank + 1) << 32 |
-                                             atomic_fetch_add(&made, 1),
+    struct oriel_checked_member own = {.id = oriel_window_next_id(),
                                        .size_bytes = size,
                                        .disp_unit = disp_unit,
                                        .promises = oriel_promises_read(info),
-                                       .world_rank = world_rank,
+                                       .world_rank = (uint32_t)oriel_order_rank(),
                                        .flavour = flavour,
                                        .part = creation->part,
                                        .locks = creation->locks,
@@ -346,9 +349,9 @@ static bool is_served_by_oriel(MPI_Win win)
     return flag != 0;
 }
 
-struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_member *members, int n,
-                                         int rank, const void *base,
-                                         enum oriel_check_flavour flavour)
+struct oriel_checked *oriel_checked_alloc(MPI_Win win, struct oriel_checked_member *members, int n,
+                                          int rank, const void *base,
+                                          enum oriel_check_flavour flavour)
 {
     struct oriel_checked *window = calloc(1, sizeof *window);
     if (window == NULL) {
@@ -364,24 +367,38 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
     window->base = base;
     window->flavour = flavour;
     window->members = members;
-    int members_here = 0;
+    window->threaded = oriel_start_is_threaded();
+    if (!checked_allocate_parts(window) ||
+        oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS) {
+        oriel_checked_free(window);
+        return NULL;
+    }
     for (int i = 0; i < n; i++) {
         window->promises |= members[i].promises;
+        window->places[i] = (struct oriel_conflict_place){.window = window, .target = i};
+        window->buffers[i] = oriel_local_group_target(window->id, i);
+    }
+    return window;
+}
+
+struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_member *members, int n,
+                                         int rank, const void *base,
+                                         enum oriel_check_flavour flavour)
+{
+    int members_here = 0;
+    for (int i = 0; i < n; i++) {
         members_here += oriel_rank_is_on_this_node((int32_t)members[i].world_rank);
         members[i].part = oriel_part_of(members[i].part);
         members[i].locks = oriel_part_of(members[i].locks);
     }
     bool spans = members_here < n;
-    if (!checked_allocate_parts(window) ||
-        oriel_host()->Win_get_group(win, &window->group) != MPI_SUCCESS ||
-        !oriel_checked_add(window)) {
+    struct oriel_checked *window = oriel_checked_alloc(win, members, n, rank, base, flavour);
+    if (window != NULL && !oriel_checked_add(window)) {
         oriel_checked_free(window);
+        window = NULL;
+    }
+    if (window == NULL)
         return NULL;
-    }
-    for (int i = 0; i < n; i++) {
-        window->places[i] = (struct oriel_conflict_place){.window = window, .target = i};
-        window->buffers[i] = oriel_local_group_target(window->id, i);
-    }
     if (!spans)
         window->common = common_find(window->id, n);
     window->here = window->common != NULL;
@@ -390,7 +407,6 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
     window->ordered = (window->here || spans) && oriel_start_reaches_all_nodes();
     if (window->here || window->ordered)
         window->notes = oriel_member_states_find(window->id, n, members_here);
-    window->threaded = oriel_start_is_threaded();
     window->prompt =
         window->here && (n == 1 || is_served_by_oriel(win)); /* with one member there is no wait */
     window->progress = progress_find(window);

@@ -156,7 +156,13 @@ ORIEL_CHECK_WRAP_X(Win_wait_until, (MPI_Win win, MPI_Aint disp, MPI_Datatype dat
 {
     if (!oriel_window_look())
         return NEXT_X(Win_wait_until)(win, disp, datatype, comparison, value);
+    static const struct oriel_wait_need need = {.kind = ORIEL_NEED_VALUE};
+    const struct oriel_checked *window = oriel_checked_find(win);
+    /* an opener may be a process of another MPI_COMM_WORLD */
+    const bool waits = window != NULL && !window->lends &&
+                       oriel_window_wait(window, &need, ORIEL_CALLER, ORIEL_CALL_Win_wait_until);
     const int code = NEXT_X(Win_wait_until)(win, disp, datatype, comparison, value);
+    oriel_wait_done(waits);
     return value_found(win, disp, datatype, code, 1);
 }
 

@@ -85,10 +85,8 @@ static struct oriel_key ending_count_key(const struct oriel_checked *window,
     return oriel_window_key(window, ORIEL_ORDER_COUNT, (uint64_t)which, 0);
 }
 
-/* Adds to a count of the members and returns the sum: in shared memory if all are on this node,
- * else at the first member's node. */
-static uint32_t ending_count(const struct oriel_checked *window, enum oriel_ending_count which,
-                             uint32_t more)
+uint32_t oriel_window_count(const struct oriel_checked *window, enum oriel_ending_count which,
+                            uint32_t more)
 {
     if (window->common != NULL)
         return atomic_fetch_add(&window->common->counts[which], more) + more;
@@ -103,7 +101,7 @@ static bool members_meet(struct oriel_checked *window, enum oriel_ending_count w
 {
     enum { TRIES_HELP = 32, TRIES_LOCAL = 4096, TRIES_REMOTE = 2048 };
     static const struct timespec between = {.tv_nsec = 200000};
-    uint32_t met = ending_count(window, which, 1);
+    uint32_t met = oriel_window_count(window, which, 1);
     /* after the count: a member that dies in between is not waited for */
     if (window->common != NULL)
         atomic_store_explicit(&window->common->shares[window->rank].met, (uint32_t)which + 1,
@@ -120,7 +118,7 @@ static bool members_meet(struct oriel_checked *window, enum oriel_ending_count w
                                    : !oriel_check_remote_counts_all() ||
                                          (tries % TRIES_REMOTE == 0 && member_has_ended(window)))
             return false;
-        met = ending_count(window, which, 0);
+        met = oriel_window_count(window, which, 0);
         if (met < (uint32_t)window->n && oriel_window_has_left(window))
             return false;
     }
@@ -144,12 +142,12 @@ static bool end_post(struct oriel_checked *window)
  * freed. */
 static bool epochs_settle(struct oriel_checked *window)
 {
-    if (ending_count(window, ORIEL_ENDING_NEEDS_FENCE, 0) == 0)
+    if (oriel_window_count(window, ORIEL_ENDING_NEEDS_FENCE, 0) == 0)
         return true;
     if (window->epochs.post.open && !end_post(window))
-        ending_count(window, ORIEL_ENDING_STUCK, 1);
+        oriel_window_count(window, ORIEL_ENDING_STUCK, 1);
     members_meet(window, ORIEL_ENDING_SETTLED, NULL);
-    bool settled = ending_count(window, ORIEL_ENDING_STUCK, 0) == 0;
+    bool settled = oriel_window_count(window, ORIEL_ENDING_STUCK, 0) == 0;
     if (settled)
         oriel_host()->Win_fence(MPI_MODE_NOSUCCEED, window->win);
     return settled;
@@ -163,7 +161,7 @@ static void common_leave(struct oriel_checked *window)
         oriel_member_states_leave(window->id);
     for (int32_t i = 0; common != NULL && i < window->n; i++)
         oriel_history_leave(common->shares[i].history);
-    if (common == NULL || ending_count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
+    if (common == NULL || oriel_window_count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
         return;
     for (int32_t i = 0; i < window->n; i++) {
         struct oriel_share *share = &common->shares[i];
@@ -185,7 +183,7 @@ static void nodes_leave(struct oriel_checked *window)
         oriel_part_close(window->members[window->rank].part);
     if (window->rank == 0 && window->members[0].locks != 0)
         oriel_part_close(window->members[0].locks);
-    if (ending_count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
+    if (oriel_window_count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
         return;
     for (int which = 0; which < ORIEL_ENDING_COUNTS; which++) {
         struct oriel_key key = ending_count_key(window, which);
@@ -193,8 +191,9 @@ static void nodes_leave(struct oriel_checked *window)
     }
 }
 
-/* False: the call is not passed on. */
-static bool free_arrive(struct oriel_checked *window, const struct oriel_site *site)
+/* Reports and ends epochs that are open. */
+static enum oriel_verdict open_epochs_end(struct oriel_checked *window,
+                                          const struct oriel_site *site)
 {
     struct oriel_finding finding = ORIEL_FINDING_NONE;
     oriel_window_enter(window);
@@ -204,6 +203,13 @@ static bool free_arrive(struct oriel_checked *window, const struct oriel_site *s
         oriel_window_report(window, &finding, site);
         oriel_window_end_epochs(window);
     }
+    return verdict;
+}
+
+/* False: the call is not passed on. */
+static bool free_arrive(struct oriel_checked *window, const struct oriel_site *site)
+{
+    enum oriel_verdict verdict = open_epochs_end(window, site);
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_FENCE, UINT64_MAX, 0);
     oriel_paired_window_end(window, site);
     if (window->ordered) {
@@ -213,7 +219,7 @@ static bool free_arrive(struct oriel_checked *window, const struct oriel_site *s
     if (window->common == NULL && !window->ordered)
         return true;
     if (verdict == ORIEL_VERDICT_WRONG)
-        ending_count(window, ORIEL_ENDING_NEEDS_FENCE, 1);
+        oriel_window_count(window, ORIEL_ENDING_NEEDS_FENCE, 1);
     bool settled = true;
     bool waits = oriel_window_wait_for_call(window, true, site);
     bool met = members_meet(window, ORIEL_ENDING_ARRIVED, site);
@@ -229,6 +235,18 @@ static bool free_arrive(struct oriel_checked *window, const struct oriel_site *s
     return settled;
 }
 
+/* A local call. After a withdrawal the histories may be gone: they are used in an epoch only, for
+ * which the owner waits. */
+static int free_opened(struct oriel_checked *window, MPI_Win *win, const struct oriel_site *site)
+{
+    open_epochs_end(window, site);
+    oriel_window_unmap_all(window);
+    oriel_checked_remove(window);
+    int code = oriel_host()->Win_free(win);
+    oriel_checked_free(window);
+    return code;
+}
+
 static int free_window(struct oriel_checked *window, MPI_Win *win, const struct oriel_site *site)
 {
     if (!free_arrive(window, site)) {
@@ -240,6 +258,8 @@ static int free_window(struct oriel_checked *window, MPI_Win *win, const struct 
     oriel_window_unmap_all(window);
     oriel_checked_remove(window);
     int code = oriel_host()->Win_free(win);
+    if (window->lends)
+        oriel_window_withdraw_handles(window);
     common_leave(window);
     nodes_leave(window);
     oriel_notified_close(window);
@@ -257,7 +277,8 @@ ORIEL_EXPORT int PMPI_Win_free(MPI_Win *win)
         code = oriel_host()->Win_free(win);
     } else {
         struct oriel_site site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Win_free);
-        code = free_window(window, win, &site);
+        code = window->opened.owner_id != 0 ? free_opened(window, win, &site)
+                                            : free_window(window, win, &site);
     }
     oriel_check_leave();
     return code;

@@ -62,8 +62,8 @@ void oriel_window_map(struct oriel_checked *window, int32_t target, const void *
     oriel_shm_offset history = size > 0 && base != NULL ? oriel_window_history(window, target) : 0;
     if (history != 0 && !oriel_part_is_remote(history) &&
         mapping_add(window, target, base, (uint64_t)size))
-        oriel_local_region_add(base, (uint64_t)size, history, 0, oriel_window_conflict,
-                               &window->places[target]);
+        oriel_local_region_add(base, (uint64_t)size, history, window->opened.from,
+                               oriel_window_conflict, &window->places[target]);
 }
 
 static void region_unmap(const struct oriel_checked *window, int32_t target, const void *base)

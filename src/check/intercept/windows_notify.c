@@ -1,6 +1,7 @@
 /* Notified access (include/oriel/ext.h): its operations are accesses like those of MPI that give
  * order to their target, and the calls that take notifications take it (notified.c). A rank that
  * waits for notifications needs any other rank of the window. */
+#include "check/intercept/messages_waits.h"
 #include "check/intercept/operation_fields.h"
 #include "check/intercept/request_table.h"
 #include "check/intercept/wrap.h"
@@ -9,20 +10,6 @@
 #include "oriel/ext.h"
 
 #include <stdlib.h>
-
-/* Between the check of the operation and its call. */
-static void operation_notify(const struct oriel_operation *operation)
-{
-    if (operation->window != NULL && operation->allowed)
-        oriel_notified_give(operation->window, operation->target_rank, operation->number);
-}
-
-static int operation_notified(struct oriel_operation *operation, int code)
-{
-    if (operation->window != NULL && operation->allowed && code != MPI_SUCCESS)
-        oriel_notified_take_back(operation->window, operation->target_rank, operation->number);
-    return oriel_operation_finish(operation, code);
-}
 
 /* As OPERATION in windows_operate.c, without a fast path. */
 #define NOTIFIED(name, access_kind, parameters, arguments, ...)                                    \
@@ -33,8 +20,10 @@ static int operation_notified(struct oriel_operation *operation, int code)
         struct oriel_operation operation =                                                         \
             GIVEN(name, access_kind, .notifies = true, .number = number, __VA_ARGS__);             \
         target_rank = oriel_operation_check(&operation);                                           \
-        operation_notify(&operation);                                                              \
-        const int code = operation_notified(&operation, NEXT_X(name) arguments);                   \
+        oriel_notified_give(&operation);                                                           \
+        int code = NEXT_X(name) arguments;                                                         \
+        oriel_notified_ended(&operation, code);                                                    \
+        code = oriel_operation_finish(&operation, code);                                           \
         oriel_check_leave();                                                                       \
         return code;                                                                               \
     }
@@ -52,20 +41,13 @@ NOTIFIED(Accumulate_notify, ORIEL_ACCESS_ACCUMULATE,
 
 /* --- taking --- */
 
-/* A single process can only wait for another of its threads. */
 static bool wait_for_notification(const struct oriel_checked *window, const void *address,
                                   enum oriel_call call)
 {
-    if (window == NULL || !window->ordered || window->n == 1)
+    if (window == NULL || window->progress == NULL)
         return false;
-    const struct oriel_site site = oriel_site_make(address, call);
-    if (!oriel_window_wait_open(window, &site, ORIEL_WAIT_FOR_ANY))
-        return false;
-    for (int32_t i = 0; i < window->n; i++)
-        if (i != window->rank)
-            oriel_wait_for_rank((int)window->members[i].world_rank);
-    oriel_wait_begin();
-    return true;
+    const struct oriel_wait_need need = oriel_need_notification(window->progress);
+    return oriel_window_wait(window, &need, address, call);
 }
 
 ORIEL_CHECK_WRAP_X(Win_notify_wait, (MPI_Win win, int number, MPI_Count count))
@@ -147,6 +129,17 @@ static void request_drop(struct oriel_startable *startable)
 
 static const struct oriel_request_kind request_kind = {.done = request_done};
 
+int oriel_notify_request_needs(const struct oriel_request_record *record,
+                               struct oriel_wait_need *need)
+{
+    const struct notify_request *own = oriel_request_closure(record, &request_kind);
+    const struct oriel_checked *window = own == NULL ? NULL : oriel_checked_find(own->win);
+    if (window == NULL || window->progress == NULL)
+        return 0;
+    *need = oriel_need_notification(window->progress);
+    return 1;
+}
+
 ORIEL_CHECK_WRAP_X(Win_notify_init,
                    (MPI_Win win, int number, MPI_Count count, MPI_Request *request))
 {
@@ -155,8 +148,12 @@ ORIEL_CHECK_WRAP_X(Win_notify_init,
     const int code = NEXT_X(Win_notify_init)(win, number, count, request);
     struct notify_request *own = code == MPI_SUCCESS ? calloc(1, sizeof *own) : NULL;
     if (own != NULL) { /* else its completion gives no order */
-        *own = (struct notify_request){
-            {request_begin, request_started, &request_kind, request_drop}, win, number, count};
+        *own = (struct notify_request){{request_begin, request_started, &request_kind, request_drop,
+                                        &own->win,
+                                        oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Win_notify_init)},
+                                       win,
+                                       number,
+                                       count};
         oriel_checked_request_add_persistent(*request, &own->startable);
     }
     oriel_check_leave();

@@ -28,6 +28,7 @@ static __attribute__((noinline)) bool epoch_is_right(struct oriel_operation *ope
     oriel_window_leave(window);
     if (verdict == ORIEL_VERDICT_WRONG) {
         oriel_argument_place(operation, &finding);
+        finding.init = oriel_site_numbered(operation->init, operation->site.world_rank);
         oriel_window_report(window, &finding, &operation->site);
     }
     return verdict == ORIEL_VERDICT_RIGHT ||
@@ -69,6 +70,8 @@ __attribute__((noinline)) int oriel_operation_check(struct oriel_operation *oper
         return operation->withheld ? MPI_PROC_NULL : operation->target_rank;
     }
     operation->allowed = true;
+    if (operation->init != 0)
+        operation->site.epoch = oriel_site_number_started(operation->site.epoch, operation->init);
     if (operation->kind != ORIEL_ACCESS_GET)
         oriel_promises_no_put(operation);
     oriel_access_begin(operation);

@@ -12,12 +12,17 @@
  *
  * Where the first operation on a target may acquire its lock, the checker first makes an operation
  * of its own, so that the lock's order is known when the program's operation is compared. A lock
- * with MPI_MODE_NOCHECK orders nothing: the program does. */
+ * with MPI_MODE_NOCHECK orders nothing: the program does.
+ *
+ * A window that was opened from a memory handle has the lock of its owner's rank: the same entries
+ * (checked_window.c). MPI_Win_lock_all counts as used in the owner's window, from before the handle
+ * is passed on. Unlocks by an opened window, of locks of any kind, give to a third entry of the
+ * target. The owner takes that after it has withdrawn a handle, which waits for all epochs. */
 #include "check/intercept/pending_slot.h"
 
 #include <string.h>
 
-enum { EXCLUSIVE = 0, SHARED = 1 };
+enum { EXCLUSIVE = 0, SHARED = 1, BY_HANDLE = 2 };
 
 static void lock_entry_take(const struct oriel_checked *window, int32_t target, int which)
 {
@@ -47,6 +52,17 @@ static void target_lock_take(struct oriel_checked *window, int32_t target, bool 
     lock_entry_take(window, target, SHARED);
     if (lock_all_was_used(window))
         lock_entry_take(window, window->n, SHARED);
+}
+
+static void holder_give(const struct oriel_checked *window)
+{
+    if (window->opened.owner_id != 0)
+        lock_entry_give(window, 0, BY_HANDLE);
+}
+
+void oriel_window_take_holders(const struct oriel_checked *window)
+{
+    lock_entry_take(window, window->rank, BY_HANDLE);
 }
 
 static void target_lock_give(struct oriel_checked *window, int32_t target, bool exclusive)
@@ -166,6 +182,7 @@ static int window_unlock(struct oriel_checked *window, int rank, const struct or
         lock_hold_record(window, rank, ORIEL_HOLDS_NOTHING, 0);
         if (!(state & ORIEL_TARGET_NOCHECK))
             target_lock_give(window, rank, (state & ORIEL_TARGET_EXCLUSIVE) != 0);
+        holder_give(window);
     }
     int code = oriel_host()->Win_unlock(rank, window->win);
     if (ordered)
@@ -219,6 +236,7 @@ static int window_unlock_all(struct oriel_checked *window, const struct oriel_si
         lock_hold_record(window, -1, ORIEL_HOLDS_NOTHING, 0);
         if (!window->all_unchecked)
             lock_entry_give(window, window->n, SHARED);
+        holder_give(window);
         memset(window->lazy, 0, (size_t)(unsigned)window->n);
     }
     int code = oriel_host()->Win_unlock_all(window->win);
@@ -328,13 +346,20 @@ static inline int window_flush(struct oriel_checked *window, int target, bool re
     return code;
 }
 
+void oriel_window_take_ranks(const struct oriel_checked *window)
+{
+    const bool is_lent =
+        window->opened.owner_id != 0 || oriel_window_count(window, ORIEL_ENDING_LENT, 0) > 0;
+    const int32_t n = is_lent ? oriel_shm_world_size() : window->n;
+    for (int32_t i = 0; i < n; i++)
+        oriel_order_take_rank(is_lent ? i : (int)window->members[i].world_rank);
+}
+
 void oriel_window_take_all(struct oriel_checked *window)
 {
     struct oriel_key key = oriel_window_key(window, ORIEL_ORDER_SYNC, 0, 0);
     oriel_order_give(&key, 0); /* what follows has another number than what came before */
-    for (int32_t i = 0; i < window->n; i++)
-        if (i != window->rank)
-            oriel_order_take_rank((int)window->members[i].world_rank);
+    oriel_window_take_ranks(window);
 }
 
 /* A process that polls memory with MPI_Win_sync may go on with what it finds: all that the others

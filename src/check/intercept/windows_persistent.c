@@ -21,11 +21,6 @@ struct persistent_operation {
 
 /* --- each start --- */
 
-static bool gives_order(const struct oriel_operation *started)
-{
-    return started->notifies && started->window != NULL && started->allowed;
-}
-
 static void operation_begin(struct oriel_startable *startable, const void *address, uint16_t call)
 {
     struct persistent_operation *persistent = (struct persistent_operation *)startable;
@@ -35,15 +30,13 @@ static void operation_begin(struct oriel_startable *startable, const void *addre
     started->call = (enum oriel_call)call;
     started->request = &persistent->unused;
     oriel_operation_check(started);
-    if (gives_order(started))
-        oriel_notified_give(started->window, started->target_rank, started->number);
+    oriel_notified_give(started);
 }
 
 static int operation_started(struct oriel_startable *startable, int code)
 {
     struct oriel_operation *started = &((struct persistent_operation *)startable)->started;
-    if (gives_order(started) && code != MPI_SUCCESS)
-        oriel_notified_take_back(started->window, started->target_rank, started->number);
+    oriel_notified_ended(started, code);
     return oriel_operation_finish(started, code);
 }
 
@@ -114,11 +107,13 @@ static int plan_keep(struct oriel_operation *planned, int code, const MPI_Reques
         code == MPI_SUCCESS && planned->window != NULL ? calloc(1, sizeof *persistent) : NULL;
     if (persistent == NULL)
         return programs; /* its starts are not seen */
-    persistent->startable = (struct oriel_startable){operation_begin, operation_started,
-                                                     &started_kind, persistent_drop};
     persistent->planned = *planned;
+    persistent->startable =
+        (struct oriel_startable){operation_begin, operation_started,        &started_kind,
+                                 persistent_drop, &persistent->planned.win, planned->site};
     persistent->planned.quiet = (struct oriel_quiet){.quiet = false};
     persistent->planned.persists = true;
+    persistent->planned.init = oriel_site_number(&planned->site);
     datatype_keep(&persistent->planned.origin_datatype, &persistent->made[0]);
     datatype_keep(&persistent->planned.target_datatype, &persistent->made[1]);
     persistent->made[2] = MPI_DATATYPE_NULL;
@@ -151,10 +146,19 @@ INIT(Put_notify_init, ORIEL_ACCESS_PUT,
 INIT(Get_init, ORIEL_ACCESS_GET,
      (ORIGIN(, MPI_Count), TARGET(MPI_Count), MPI_Win win, MPI_Request *request),
      (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, win, request), ORIGIN_FIELDS, TARGET_FIELDS)
+INIT(Get_notify_init, ORIEL_ACCESS_GET,
+     (ORIGIN(, MPI_Count), TARGET(MPI_Count), int number, MPI_Win win, MPI_Request *request),
+     (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, number, win, request), ORIGIN_FIELDS, TARGET_FIELDS,
+     .notifies = true, .number = number)
 INIT(Accumulate_init, ORIEL_ACCESS_ACCUMULATE,
      (ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Op op, MPI_Win win, MPI_Request *request),
      (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, win, request), ORIGIN_FIELDS, TARGET_FIELDS,
      UPDATE_FIELDS)
+INIT(Accumulate_notify_init, ORIEL_ACCESS_ACCUMULATE,
+     (ORIGIN(const, MPI_Count), TARGET(MPI_Count), MPI_Op op, int number, MPI_Win win,
+      MPI_Request *request),
+     (ORIGIN_ARGUMENTS, TARGET_ARGUMENTS, op, number, win, request), ORIGIN_FIELDS, TARGET_FIELDS,
+     UPDATE_FIELDS, .notifies = true, .number = number)
 INIT(Get_accumulate_init, ORIEL_ACCESS_ACCUMULATE,
      (ORIGIN(const, MPI_Count), RESULT(MPI_Count), TARGET(MPI_Count), MPI_Op op, MPI_Win win,
       MPI_Request *request),
@@ -165,3 +169,8 @@ INIT(Fetch_and_op_init, ORIEL_ACCESS_ACCUMULATE,
       MPI_Aint target_disp, MPI_Op op, MPI_Win win, MPI_Request *request),
      (origin_addr, result_addr, datatype, target_rank, target_disp, op, win, request),
      ELEMENT_FIELDS, UPDATE_FIELDS)
+INIT(Compare_and_swap_init, ORIEL_ACCESS_ACCUMULATE,
+     (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype,
+      int target_rank, MPI_Aint target_disp, MPI_Win win, MPI_Request *request),
+     (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win, request),
+     ELEMENT_FIELDS, SWAP_FIELDS)

@@ -20,10 +20,11 @@ enum oriel_order_kind {
     ORIEL_ORDER_POST,       /* window's id; target << 32 | origin; number */
     ORIEL_ORDER_COMPLETE,   /* window's id; origin << 32 | target; number */
     ORIEL_ORDER_FENCE,      /* window's id; number; 0 */
-    ORIEL_ORDER_LOCK,       /* window's id; target; 0 exclusive holders, 1 shared holders */
-    ORIEL_ORDER_WORD,       /* window's id; target; offset in bytes: ordering accumulates */
-    ORIEL_ORDER_SYNC,       /* window's id; 0; 0: MPI_Win_sync */
-    ORIEL_ORDER_UNKNOWN,    /* 0; 0; 0: calls that are not modelled */
+    /* window's id; target; 0 exclusive holders, 1 shared holders, 2 holders by memory handles */
+    ORIEL_ORDER_LOCK,
+    ORIEL_ORDER_WORD,    /* window's id; target; offset in bytes: ordering accumulates */
+    ORIEL_ORDER_SYNC,    /* window's id; 0; 0: MPI_Win_sync */
+    ORIEL_ORDER_UNKNOWN, /* 0; 0; 0: calls that are not modelled */
     /* window's id; origin << 32 | target; counter << 32 | turn (notified.c) */
     ORIEL_ORDER_NOTIFICATION,
     ORIEL_ORDER_COUNT,  /* window's id; which counter; 0: oriel_order_count */

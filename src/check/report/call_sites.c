@@ -36,7 +36,7 @@ _Static_assert(sizeof(struct module) <= ORIEL_SITE_SLOT_BYTES, "a slot has room 
 struct number {
     uint64_t code;
     _Atomic uint32_t call; /* 0: empty */
-    uint32_t reserved;
+    uint32_t init;         /* number of the call that made the request of operations here; 0 */
 };
 
 struct sites {
@@ -112,6 +112,7 @@ static bool number_claim(uint32_t at, const struct number *wanted)
                     : wanted == NULL)
         return false;
     number->code = entry.code;
+    number->init = entry.init;
     atomic_store_explicit(&number->call, entry.call, memory_order_release);
     return true;
 }
@@ -331,27 +332,39 @@ struct oriel_site oriel_site_coded(const struct oriel_site *site)
     return coded;
 }
 
-uint16_t oriel_site_number(const struct oriel_site *site)
+static uint16_t number_find(const struct oriel_site *site, uint16_t init)
 {
     if (sites == NULL || site->call == ORIEL_CALL_NONE)
         return 0;
-    uint64_t hash =
-        (site->address ^ (uint64_t)site->call << 40) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
+    uint64_t hash = (site->address ^ (uint64_t)site->call << 40 ^ (uint64_t)init << 24) *
+                        UINT64_C(0x9e3779b97f4a7c15) >>
+                    40;
     for (uint32_t step = 0; step < NUMBERS; step++) {
         uint32_t at = (uint32_t)(hash + step) & (NUMBERS - 1);
         struct number *number = &sites->numbers[at];
         if (atomic_load_explicit(&number->call, memory_order_acquire) == 0) {
             oriel_shm_lock(&sites->lock);
-            bool filled =
-                number_claim(at, &(struct number){.code = site->address, .call = site->call});
+            bool filled = number_claim(
+                at, &(struct number){.code = site->address, .call = site->call, .init = init});
             oriel_shm_unlock(&sites->lock);
             if (!filled)
                 return 0;
         }
-        if (number->code == site->address && number->call == site->call)
+        if (number->code == site->address && number->call == site->call && number->init == init)
             return (uint16_t)(at + 1);
     }
     return 0;
+}
+
+uint16_t oriel_site_number(const struct oriel_site *site)
+{
+    return number_find(site, 0);
+}
+
+uint16_t oriel_site_number_started(uint16_t opening, uint16_t init)
+{
+    const struct oriel_site site = oriel_site_numbered(opening, 0);
+    return number_find(&site, init);
 }
 
 struct oriel_site oriel_site_numbered(uint16_t number, uint32_t world_rank)
@@ -367,6 +380,7 @@ struct oriel_site oriel_site_numbered(uint16_t number, uint32_t world_rank)
     site.call =
         (uint16_t)atomic_load_explicit(&sites->numbers[number - 1].call, memory_order_acquire);
     site.address = sites->numbers[number - 1].code;
+    site.epoch = (uint16_t)sites->numbers[number - 1].init;
     return site;
 }
 

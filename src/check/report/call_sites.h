@@ -59,7 +59,12 @@ struct oriel_site oriel_site_coded(const struct oriel_site *site);
  * too many. */
 uint16_t oriel_site_number(const struct oriel_site *site);
 
-/* Returns the site of that number for the given rank; call 0 for number 0. */
+/* The number of the same site for an operation that a persistent request starts. init: number of
+ * the call that made the request. */
+uint16_t oriel_site_number_started(uint16_t opening, uint16_t init);
+
+/* Returns the site of that number for the given rank; call 0 for number 0. Its epoch is the number
+ * of the call that made a persistent request, or 0. */
 struct oriel_site oriel_site_numbered(uint16_t number, uint32_t world_rank);
 
 /* Describes a site for a finding's record: its module and offset. The helper adds the line. */

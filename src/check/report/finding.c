@@ -228,6 +228,8 @@ static void record_fill(const struct oriel_finding *finding, struct oriel_record
     opening_describe(finding->opening, finding->here.world_rank, &out->opening);
     opening_describe(finding->other_opening, finding->here.world_rank, &out->other_opening);
     site_describe(finding->made, finding->here.world_rank, &out->made);
+    site_describe(finding->init, finding->here.world_rank, &out->init);
+    site_describe(finding->other_init, finding->here.world_rank, &out->other_init);
     out->here.effect = finding->here_effect;
     out->other.effect = finding->other_effect;
 }

@@ -30,6 +30,9 @@ struct oriel_finding {
     struct oriel_site opening;
     struct oriel_site other_opening;
     struct oriel_site made; /* the call that made the window; call 0: none */
+    /* the calls that made the persistent requests of the two; call 0: none */
+    struct oriel_site init;
+    struct oriel_site other_init;
     enum oriel_effect here_effect, other_effect;
     /* The fix for this case, as a sentence without a period: "call MPI_Win_flush(3, win) after
      * @other". @here, @other and @opening become lines. NULL: the rule's remedy. */

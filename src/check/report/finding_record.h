@@ -50,7 +50,7 @@ struct oriel_record_finding {
     uint64_t elements;
     char window[ORIEL_RECORD_SHORT];
     char flavour[16];
-    struct oriel_record_site here, other, opening, other_opening, made;
+    struct oriel_record_site here, other, opening, other_opening, made, init, other_init;
     char help[ORIEL_RECORD_LONG];
     char detail[ORIEL_RECORD_LONG];
     char stack[ORIEL_RECORD_STACK];          /* lines, if stacks were requested */

@@ -435,7 +435,7 @@ bool oriel_argument_range(struct oriel_operation *operation)
             oriel_text_format("The displacement is %lld.", (long long)operation->target_disp));
     if (oriel_unlikely(!target_bytes_find(operation, &offset, &low_bytes, &high_bytes)))
         return operation_report(operation, ORIEL_RULE_RANGE, "The access is beyond any memory.");
-    operation->offset = offset;
+    operation->offset = offset + operation->window->opened.from;
     return oriel_likely(low_bytes >= 0 &&
                         high_bytes <=
                             operation->window->members[operation->target_rank].size_bytes) ||

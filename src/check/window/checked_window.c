@@ -81,6 +81,17 @@ bool oriel_window_wait_open(const struct oriel_checked *window, const struct ori
     return oriel_wait_open(site, name, mode);
 }
 
+bool oriel_window_wait(const struct oriel_checked *window, const struct oriel_wait_need *need,
+                       const void *address, enum oriel_call call)
+{
+    const struct oriel_site site = oriel_site_make(address, call);
+    if (!oriel_window_wait_open(window, &site, ORIEL_WAIT_FOR_ALL))
+        return false;
+    oriel_wait_add(need);
+    oriel_wait_begin();
+    return true;
+}
+
 void oriel_window_report(const struct oriel_checked *window, struct oriel_finding *finding,
                          const struct oriel_site *here)
 {
@@ -141,10 +152,23 @@ int oriel_quiet_end(struct oriel_quiet *quiet, int code)
 
 /* --- order and histories --- */
 
+/* first: 0, or 1 for the lock of all targets. */
+static struct oriel_key owner_key(const struct oriel_checked *window, enum oriel_order_kind kind,
+                                  uint64_t first, uint64_t second)
+{
+    const struct oriel_opened *opened = &window->opened;
+    const uint32_t home = first == 0 ? window->members[0].world_rank : opened->first_world_rank;
+    const int32_t target = first == 0 ? opened->owner_rank : opened->owner_n;
+    return (struct oriel_key){
+        .words = {kind | oriel_order_home((int)home), opened->owner_id, (uint64_t)target, second}};
+}
+
 struct oriel_key oriel_window_key(const struct oriel_checked *window, enum oriel_order_kind kind,
                                   uint64_t first, uint64_t second)
 {
     int32_t member = 0;
+    if (window->opened.owner_id != 0 && (kind == ORIEL_ORDER_LOCK || kind == ORIEL_ORDER_WORD))
+        return owner_key(window, kind, first, second);
     if (kind == ORIEL_ORDER_LOCK || kind == ORIEL_ORDER_WORD)
         member = first < (uint64_t)window->n ? (int32_t)first : 0;
     else if (kind == ORIEL_ORDER_POST || kind == ORIEL_ORDER_COMPLETE)

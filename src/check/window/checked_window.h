@@ -66,6 +66,7 @@ enum oriel_ending_count {
     ORIEL_ENDING_STUCK, /* epochs that could not be ended */
     ORIEL_ENDING_SETTLED,
     ORIEL_ENDING_LEFT, /* this data is no longer needed */
+    ORIEL_ENDING_LENT, /* memory handles that were made, before the end */
     ORIEL_ENDING_COUNTS,
 };
 
@@ -83,6 +84,18 @@ enum { ORIEL_LATE_WORDS = 16 };
 struct oriel_late_word {
     int32_t target;
     int64_t offset;
+};
+
+/* Of a window that was opened from a memory handle: whose memory it is. Such a window has one
+ * target. Its lock and the words of its memory have the keys of the owner's window, and offsets in
+ * the history are those there. */
+struct oriel_opened {
+    uint64_t owner_id; /* of the owner's window; 0: this window was not opened */
+    int32_t owner_n, owner_rank;
+    uint32_t first_world_rank; /* of rank 0 there */
+    int64_t owner_size_bytes;
+    int64_t from; /* offset of the part */
+    oriel_shm_offset words;
 };
 
 struct oriel_attached_list;
@@ -116,8 +129,9 @@ struct oriel_checked {
     MPI_Win win;
     MPI_Group group;
     uint64_t id;
+    struct oriel_opened opened;
     int32_t n;
-    int32_t rank;
+    int32_t rank; /* n in an opened window: members has this process after the targets */
     enum oriel_check_flavour flavour;
     uint64_t promises;
     bool here;    /* all members are on this node: common is used */
@@ -134,6 +148,7 @@ struct oriel_checked {
     struct oriel_window_request *asked; /* unfinished operations with requests */
     struct oriel_thread_debts *debts;
     struct oriel_notified *notified; /* notifications given and taken; NULL: none */
+    bool lends;                      /* this process has made memory handles of it */
     uint8_t *touched;                /* for each member: enum oriel_touched of this process */
     bool touched_any;
     uint32_t touched_histories; /* members whose history has outstanding accesses of this process */
@@ -203,6 +218,10 @@ void oriel_window_report(const struct oriel_checked *window, struct oriel_findin
 bool oriel_window_wait_open(const struct oriel_checked *window, const struct oriel_site *site,
                             enum oriel_wait_mode mode);
 
+/* Records a wait of the call for one need; oriel_wait_done ends it. */
+bool oriel_window_wait(const struct oriel_checked *window, const struct oriel_wait_need *need,
+                       const void *address, enum oriel_call call);
+
 /* Fills in the bytes, and the elements that they are at that target. */
 void oriel_window_place(const struct oriel_checked *window, struct oriel_finding *finding,
                         int32_t target, int64_t offset, uint64_t len_bytes);
@@ -252,7 +271,7 @@ static inline oriel_shm_offset oriel_window_words(const struct oriel_checked *wi
                                                   int32_t target)
 {
     if (window->common == NULL)
-        return 0;
+        return window->opened.words;
     oriel_shm_offset made = oriel_window_made(&window->common->shares[target].words);
     return made != 0 ? made : oriel_window_make_words(window, target);
 }

@@ -8,12 +8,13 @@
  * T2: for each origin it takes the clocks of the notifications that may be among those taken
  * T3: it completes their accesses in its own history
  *
- * A notified put or accumulate has a group of its own in the history. T3 completes it, or a flush
- * of its origin, whichever comes first. T3 does it with the origin's number as the target knows it:
- * who comes after the target's call knows that number as well. The flush does it with the origin's
- * number before G2, which T2 takes. So an access that comes after the operation by a message alone
- * is still a conflict. Accesses before it, gets, and all where the order of threads is tracked are
- * complete for the whole job from G1 on: with them that mistake is missed.
+ * A notified put or accumulate has a group of its own in the history, which T3 completes, and a
+ * flush of its origin. T3 does it with the origin's number as the target knows it: who comes after
+ * the target's call knows that number as well. The flush does it with the origin's number then: who
+ * comes after the flush knows that. The history keeps the smaller number. So an access that comes
+ * after the operation by a message alone is a conflict, also if the flush is over by then: only T3
+ * makes the number smaller. Accesses before it, gets, and all where the order of threads is tracked
+ * are complete for the whole job from G1 on: with them that mistake is missed.
  *
  * Which ones were taken, the counter does not show. Notifications of one origin arrive in order: of
  * t notifications that were taken, at most the first t of each origin can be some. T2 takes these,
@@ -39,11 +40,10 @@
 
 enum { SLOTS = 16 };
 
-/* Of this process as origin, for one target: notifications given, by number. Those up to done are
- * complete; begun is this process's number when it gave the next one. */
+/* Of this process as origin, for one target: notifications given, by number. Those up to done were
+ * flushed. */
 struct given {
     uint32_t count, done;
-    oriel_tick begun;
 };
 
 struct sent {
@@ -165,7 +165,7 @@ static bool has_counter(const struct oriel_checked *window, int32_t target, int 
 static uint64_t group_of(int32_t world_rank, uint32_t number, uint32_t turn)
 {
     enum { TURN_BITS = 24, NUMBER_BITS = 17 };
-    return ORIEL_ACCESS_GROUP | ORIEL_ACCESS_GROUP >> 1 |
+    return ORIEL_ACCESS_GROUP | ORIEL_ACCESS_GROUP_TWICE |
            (uint64_t)(uint32_t)world_rank << (TURN_BITS + NUMBER_BITS) |
            (uint64_t)number << TURN_BITS | (turn & ((UINT32_C(1) << TURN_BITS) - 1));
 }
@@ -195,7 +195,7 @@ void oriel_notified_complete(struct oriel_checked *window, int32_t target)
     for (uint32_t number = 0; number < sent->count && history != 0; number++)
         for (struct given *given = &sent->given[number]; given->done < given->count; given->done++)
             oriel_part_complete_one(history, group_of(oriel_order_rank(), number, given->done),
-                                    given->begun);
+                                    oriel_order_now());
     oriel_window_leave(window);
 }
 
@@ -204,8 +204,6 @@ static void clock_give(const struct oriel_checked *window, int32_t target, uint3
                        struct given *given, bool doubtful)
 {
     const struct oriel_key count = count_key(window, window->rank, target, number);
-    if (given->done == given->count)
-        given->begun = oriel_order_now();
     for (uint32_t turn = 0; turn < (doubtful ? SLOTS : 1); turn++) {
         const struct oriel_key clock =
             clock_key(window, window->rank, target, number, given->count + turn);
@@ -217,7 +215,7 @@ static void clock_give(const struct oriel_checked *window, int32_t target, uint3
 
 /* On another node Oriel notices an unknown number after the call, and drops the notifications of
  * this process that come after it. */
-void oriel_notified_give(struct oriel_checked *window, int32_t target, int number)
+static void notification_give(struct oriel_checked *window, int32_t target, int number)
 {
     if (!window->ordered)
         return;
@@ -232,7 +230,7 @@ void oriel_notified_give(struct oriel_checked *window, int32_t target, int numbe
     oriel_window_leave(window);
 }
 
-void oriel_notified_take_back(struct oriel_checked *window, int32_t target, int number)
+static void notification_take_back(struct oriel_checked *window, int32_t target, int number)
 {
     if (!has_counter(window, target, number))
         return;
@@ -244,9 +242,26 @@ void oriel_notified_take_back(struct oriel_checked *window, int32_t target, int 
         given->count--;
         oriel_part_complete_one(oriel_window_history(window, target),
                                 group_of(oriel_order_rank(), (uint32_t)number, given->count),
-                                given->begun);
+                                oriel_order_now());
     }
     oriel_window_leave(window);
+}
+
+static bool gives_order(const struct oriel_operation *operation)
+{
+    return operation->notifies && operation->window != NULL && operation->allowed;
+}
+
+void oriel_notified_give(const struct oriel_operation *operation)
+{
+    if (gives_order(operation))
+        notification_give(operation->window, operation->target_rank, operation->number);
+}
+
+void oriel_notified_ended(const struct oriel_operation *operation, int code)
+{
+    if (code != MPI_SUCCESS && gives_order(operation))
+        notification_take_back(operation->window, operation->target_rank, operation->number);
 }
 
 /* --- taking --- */

@@ -15,11 +15,12 @@ uint32_t oriel_notified_counters(MPI_Info info);
 struct oriel_operation;
 uint64_t oriel_notified_group(const struct oriel_operation *operation);
 
-/* Before a notified operation on the target is passed on, after its access is recorded. */
-void oriel_notified_give(struct oriel_checked *window, int32_t target, int number);
+/* Before the operation is passed on, after its access is recorded. Without effect unless it
+ * notifies and is allowed. */
+void oriel_notified_give(const struct oriel_operation *operation);
 
-/* The operation has failed, so there is no notification. */
-void oriel_notified_take_back(struct oriel_checked *window, int32_t target, int number);
+/* After the operation, with its code: one that has failed has not notified. */
+void oriel_notified_ended(const struct oriel_operation *operation, int code);
 
 /* A flush or the end of an epoch completes the notified operations on the target. */
 void oriel_notified_complete(struct oriel_checked *window, int32_t target);

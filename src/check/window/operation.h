@@ -30,6 +30,7 @@ struct oriel_operation {
     bool notifies;        /* the target, by the counter of that number */
     int number;
     bool persists; /* request is a persistent one, which every epoch allows to start */
+    uint16_t init; /* of a persistent one: number of the call that made it (oriel_site_number) */
 
     struct oriel_checked *window; /* NULL: unknown window */
     struct oriel_site site;

@@ -194,6 +194,36 @@ bool oriel_window_flush_allowed(struct oriel_checked *window, int target,
  * completed so far. Of a window with order. */
 void oriel_window_take_all(struct oriel_checked *window);
 
+/* Takes what each process has done so far that may access memory of this window: the members, or
+ * all ranks if there are memory handles of it. */
+void oriel_window_take_ranks(const struct oriel_checked *window);
+
+/* Takes the clocks of those who have unlocked this process's memory, opened from a handle. */
+void oriel_window_take_holders(const struct oriel_checked *window);
+
+/* --- windows_free.c --- */
+
+/* Adds to a count of the members and returns the sum: in shared memory if all are on this node,
+ * else at the first member's node. */
+uint32_t oriel_window_count(const struct oriel_checked *window, enum oriel_ending_count which,
+                            uint32_t more);
+
+/* --- windows_create.c --- */
+
+/* An entry that is not in the table yet and shares nothing. It owns `members` from now on, of which
+ * n are targets. NULL: no memory. */
+struct oriel_checked *oriel_checked_alloc(MPI_Win win, struct oriel_checked_member *members, int n,
+                                          int rank, const void *base,
+                                          enum oriel_check_flavour flavour);
+
+/* A number that no other window of the job has. */
+uint64_t oriel_window_next_id(void);
+
+/* --- windows_opened.c --- */
+
+/* The window ends, and with it the handles of this process's memory. After the call. */
+void oriel_window_withdraw_handles(struct oriel_checked *window);
+
 /* --- paired_calls.c --- */
 
 /* A post for the origin, before it gives its clock; a start of the target, before it takes the

@@ -4,6 +4,7 @@
 #include "internode/origin/origin_peers.h"
 
 #include "internode/origin/liveness.h"
+#include "window/holders.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,8 @@ void oriel_internode_address(const struct oriel_window *window, int32_t target,
                              struct oriel_internode_head *head)
 {
     head->window = window->targets[target].offset;
-    head->from = window->rank;
+    /* the owner of a memory handle knows this process as rank 1 (window/holders.h) */
+    head->from = oriel_window_is_opened(window) ? 1 : window->rank;
 }
 
 typedef enum oriel_status ask_fn(struct oriel_net_peer *peer, const struct oriel_net_bytes *message,
@@ -66,8 +68,8 @@ typedef enum oriel_status ask_fn(struct oriel_net_peer *peer, const struct oriel
 /* On failure the request is done, or was never accepted. */
 static enum oriel_status question_send(const struct oriel_window *window, int32_t target,
                                        struct oriel_net_peer *peer,
-                                       struct oriel_internode_head *head, ask_fn *by,
-                                       struct oriel_internode_question **out)
+                                       struct oriel_internode_head *head, const struct iovec *data,
+                                       ask_fn *by, struct oriel_internode_question **out)
 {
     struct oriel_internode_question *question = calloc(1, sizeof *question);
     *out = NULL;
@@ -76,7 +78,7 @@ static enum oriel_status question_send(const struct oriel_window *window, int32_
     question->net.take = question_take_reply;
     question->answer.status = ORIEL_E_OTHER;
     oriel_internode_address(window, target, head);
-    struct oriel_net_bytes bytes = {head, sizeof *head, NULL, 0};
+    struct oriel_net_bytes bytes = {head, sizeof *head, data, data != NULL};
     enum oriel_status status =
         oriel_internode_send_status(by(peer, &bytes, &question->net), target);
     if (status == ORIEL_OK)
@@ -106,7 +108,7 @@ enum oriel_status oriel_internode_question_queue(const struct oriel_window *wind
                                                  struct oriel_internode_head *head,
                                                  struct oriel_internode_question **out)
 {
-    return question_send(window, target, peer, head, oriel_net_ask_later, out);
+    return question_send(window, target, peer, head, NULL, oriel_net_ask_later, out);
 }
 
 enum oriel_status oriel_internode_question_await(const struct oriel_window *window, int32_t target,
@@ -123,13 +125,22 @@ enum oriel_status oriel_internode_question_await(const struct oriel_window *wind
     return status;
 }
 
+enum oriel_status oriel_internode_question_with(const struct oriel_window *window, int32_t target,
+                                                struct oriel_net_peer *peer,
+                                                struct oriel_internode_head *head,
+                                                const struct iovec *data,
+                                                struct oriel_internode_question **out)
+{
+    enum oriel_status status = question_send(window, target, peer, head, data, oriel_net_ask, out);
+    return status == ORIEL_OK ? oriel_internode_question_await(window, target, out) : status;
+}
+
 enum oriel_status oriel_internode_question(const struct oriel_window *window, int32_t target,
                                            struct oriel_net_peer *peer,
                                            struct oriel_internode_head *head,
                                            struct oriel_internode_question **out)
 {
-    enum oriel_status status = question_send(window, target, peer, head, oriel_net_ask, out);
-    return status == ORIEL_OK ? oriel_internode_question_await(window, target, out) : status;
+    return oriel_internode_question_with(window, target, peer, head, NULL, out);
 }
 
 uint64_t oriel_internode_question_number(const struct oriel_internode_question *question)
@@ -224,7 +235,8 @@ enum oriel_status oriel_internode_check_serving(const struct oriel_window *windo
 {
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     struct oriel_internode_question *question;
-    enum oriel_status status = question_send(window, target, peer, &head, oriel_net_ask, &question);
+    enum oriel_status status =
+        question_send(window, target, peer, &head, NULL, oriel_net_ask, &question);
     if (status == ORIEL_OK)
         status = question_await(window, target, &question);
     *dead = target;
@@ -246,8 +258,8 @@ static void leader_send_question(struct oriel_window *window, int32_t target,
     struct oriel_internode_head head = {.kind = ORIEL_INTERNODE_ADDRESS, .a = (uint64_t)target};
     if (internode->asked != NULL)
         return; /* one request at a time */
-    if (question_send(window, node_of_target(window, target)->leader, leader, &head, oriel_net_ask,
-                      &internode->asked) == ORIEL_OK)
+    if (question_send(window, node_of_target(window, target)->leader, leader, &head, NULL,
+                      oriel_net_ask, &internode->asked) == ORIEL_OK)
         internode->asked_rank = target;
 }
 

@@ -24,6 +24,13 @@ enum oriel_status oriel_internode_question(const struct oriel_window *window, in
                                            struct oriel_internode_head *head,
                                            struct oriel_internode_question **out);
 
+/* The same, with data (or NULL). */
+enum oriel_status oriel_internode_question_with(const struct oriel_window *window, int32_t target,
+                                                struct oriel_net_peer *peer,
+                                                struct oriel_internode_head *head,
+                                                const struct iovec *data,
+                                                struct oriel_internode_question **out);
+
 /* The same in two steps. The first queues the request: it leaves with the next message or request,
  * as oriel_net_ask_later does. The second waits for the reply; after an error *question is NULL. */
 enum oriel_status oriel_internode_question_queue(const struct oriel_window *window, int32_t target,

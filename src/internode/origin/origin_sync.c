@@ -493,6 +493,13 @@ enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t targ
                         &is_followed);
 }
 
+enum oriel_status oriel_internode_begin(struct oriel_window *window,
+                                        enum oriel_internode_wanted wanted)
+{
+    bool is_followed;
+    return lock_acquire(window, 0, wanted, &is_followed);
+}
+
 enum oriel_status oriel_internode_lock_lazy(struct oriel_window *window, int32_t target,
                                             bool exclusive)
 {

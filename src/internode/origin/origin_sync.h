@@ -80,6 +80,11 @@ enum oriel_status oriel_internode_lock(struct oriel_window *window, int32_t targ
 enum oriel_status oriel_internode_lock_lazy(struct oriel_window *window, int32_t target,
                                             bool exclusive);
 
+/* Begins an epoch on the memory handle of an owner on another node: SHARED, EXCLUSIVE or NOTHING.
+ * oriel_internode_unlock ends it. */
+enum oriel_status oriel_internode_begin(struct oriel_window *window,
+                                        enum oriel_internode_wanted wanted);
+
 /* Whether this process has a lazy lock that is not acquired yet. oriel_lazy_lock_await waits for
  * it. Call it before any other lock is requested or acquired. */
 extern uint32_t oriel_lazy_lock_outstanding __attribute__((visibility("hidden")));

@@ -10,6 +10,7 @@
 #include "internode/origin/origin_sync.h"
 #include "memory/net_address.h"
 #include "sync/memory_wait.h"
+#include "window/holders.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -47,6 +48,14 @@ void oriel_am_dispatch_record_death(struct oriel_window *window, int32_t dead)
     given_up[place].id = window->internode->id;
     given_up[place].dead = dead;
     pthread_mutex_unlock(&serving);
+}
+
+/* NULL: this process has made no memory handle. */
+static _Atomic(const struct oriel_am_holders *) serving_holders;
+
+void oriel_am_dispatch_serve_holders(const struct oriel_am_holders *holders)
+{
+    atomic_store_explicit(&serving_holders, holders, memory_order_release);
 }
 
 static bool expects_reply(const struct oriel_internode_head *head)
@@ -146,22 +155,78 @@ static void message_serve_now(struct oriel_window *window, const struct oriel_ne
     }
 }
 
+/* --- holders of memory handles --- */
+
+static void holder_open(const struct oriel_net_requester *asker, const struct oriel_identity *from,
+                        const struct oriel_internode_head *head,
+                        const struct oriel_net_received *message)
+{
+    const struct oriel_am_holders *holders =
+        atomic_load_explicit(&serving_holders, memory_order_acquire);
+    struct oriel_window *window = NULL;
+    enum oriel_status status =
+        holders != NULL ? holders->open(from, head, message, &window)
+                        : oriel_fail(ORIEL_E_ATTACH, "the memory handle has been withdrawn");
+    if (status == ORIEL_OK && !oriel_am_dispatch_add(window)) {
+        holders->close(window);
+        status = oriel_fail(ORIEL_E_NO_MEM, "no memory for a memory handle");
+    }
+    if (status != ORIEL_OK) {
+        oriel_internode_reply_refusal(asker, status);
+        return;
+    }
+    struct oriel_internode_opened opened = {.id = window->internode->id,
+                                            .size_bytes = window->targets[0].size_bytes,
+                                            .disp_unit = window->targets[0].disp_unit,
+                                            .window_number = window->holding->area->window_number};
+    oriel_internode_reply_ok(asker, &(struct iovec){&opened, sizeof opened}, 1);
+}
+
+static void holder_close(struct oriel_window *window)
+{
+    oriel_hash_table_remove(&windows, window->internode->id, window);
+    atomic_load_explicit(&serving_holders, memory_order_acquire)->close(window);
+}
+
+static void holder_serve_close(struct oriel_window *window, const struct oriel_net_requester *asker)
+{
+    holder_close(window);
+    oriel_internode_reply_ok(asker, NULL, 0);
+}
+
+/* The owner serves a holder no other messages. */
+static bool kind_is_for(const struct oriel_window *window, uint32_t kind)
+{
+    return oriel_window_is_opened(window)
+               ? kind <= ORIEL_INTERNODE_UNLOCK || kind == ORIEL_INTERNODE_KEY ||
+                     kind == ORIEL_INTERNODE_CLOSE
+               : kind < ORIEL_INTERNODE_OPEN;
+}
+
+/* --- all messages --- */
+
 static void message_serve(const struct oriel_net_requester *asker,
                           const struct oriel_identity *from,
                           const struct oriel_net_received *message)
 {
     const struct oriel_internode_head *head = message->head;
-    if (message->head_bytes != sizeof *head || head->kind > ORIEL_INTERNODE_KEY)
+    if (message->head_bytes != sizeof *head || head->kind > ORIEL_INTERNODE_CLOSE)
         return;
     pthread_mutex_lock(&serving);
     struct oriel_window *window = oriel_hash_table_find(&windows, head->window);
-    if (window == NULL)
+    if (head->kind == ORIEL_INTERNODE_OPEN)
+        holder_open(asker, from, head, message);
+    else if (window == NULL)
         reply_gone(asker, head);
     else if (!atomic_load_explicit(&window->internode->is_finished, memory_order_acquire))
         /* from a sender that ignores is_settled */
         reply_error(asker, head, ORIEL_E_WIN, "the window is not complete yet");
     else if (!sender_is_valid(window, head, from))
         reply_error(asker, head, ORIEL_E_WIN, "the sender is not a rank of the window");
+    else if (!kind_is_for(window, head->kind))
+        reply_error(asker, head, ORIEL_E_WIN, "the window has no such messages");
+    else if (head->kind == ORIEL_INTERNODE_CLOSE)
+        holder_serve_close(window, asker);
     else if (!oriel_internode_defers(window, asker, head, message, expects_reply(head),
                                      message_serve_now))
         message_serve_now(window, asker, head, message);
@@ -184,21 +249,34 @@ static bool locks_advance_all(void)
     return waiting;
 }
 
+struct lost_process {
+    struct oriel_identity identity;
+    struct oriel_window *opened; /* one of the windows of which it was a holder */
+};
+
 static void window_forget_process(void *value, void *context)
 {
     struct oriel_window *window = value;
-    const struct oriel_identity *identity = context;
+    struct lost_process *lost = context;
     for (int32_t i = 0; i < window->n; i++)
-        if (window->group->ids[i].id[0] == identity->id[0] &&
-            window->group->ids[i].id[1] == identity->id[1])
+        if (window->group->ids[i].id[0] == lost->identity.id[0] &&
+            window->group->ids[i].id[1] == lost->identity.id[1]) {
             oriel_internode_rank_lost(window, i);
+            if (oriel_window_is_opened(window))
+                lost->opened = window;
+        }
 }
 
 static void process_lost(const struct oriel_identity *who)
 {
-    struct oriel_identity copy = *who;
+    struct lost_process lost = {.identity = *who};
     pthread_mutex_lock(&serving);
-    oriel_hash_table_visit(&windows, window_forget_process, &copy);
+    do { /* a visit must not change the table */
+        lost.opened = NULL;
+        oriel_hash_table_visit(&windows, window_forget_process, &lost);
+        if (lost.opened != NULL)
+            holder_close(lost.opened);
+    } while (lost.opened != NULL);
     pthread_mutex_unlock(&serving);
 }
 

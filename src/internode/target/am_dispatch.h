@@ -4,6 +4,20 @@
 
 #include "internode/internode.h"
 
+/* At the owner of memory handles: the windows for holders on other nodes (create/memory_serve.c).
+ * Both are called in the agent's thread.
+ *   - open: makes the window for ORIEL_INTERNODE_OPEN
+ *   - close: the process has left, or is lost; the window is found no more */
+struct oriel_am_holders {
+    enum oriel_status (*open)(const struct oriel_identity *from,
+                              const struct oriel_internode_head *head,
+                              const struct oriel_net_received *message, struct oriel_window **out);
+    void (*close)(struct oriel_window *window);
+};
+
+/* Before the first handle is made; always the same. */
+void oriel_am_dispatch_serve_holders(const struct oriel_am_holders *holders);
+
 extern const struct oriel_net_service oriel_am_dispatch_service;
 
 /* From here on messages with the window's id are served; false without memory. */

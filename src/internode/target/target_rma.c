@@ -10,6 +10,7 @@
 #include "reduce/cpu_swap.h"
 #include "rma/path_select.h"
 #include "rma/rma.h"
+#include "sync/holder_epochs.h"
 #include "sync/notify.h"
 
 #include <string.h>
@@ -180,6 +181,14 @@ static void notification_serve(struct oriel_window *window, const struct oriel_i
         oriel_notify_signal(oriel_notify_area(window, window->rank), head->notifies - 1);
 }
 
+/* Whether the sender is in an epoch, if it is a holder of a memory handle. */
+static enum oriel_status epoch_check(const struct oriel_window *window)
+{
+    return !oriel_window_is_opened(window) || oriel_holder_has_epoch(window->holding)
+               ? ORIEL_OK
+               : oriel_fail(ORIEL_E_SYNC, "no epoch is open on the memory handle");
+}
+
 static void operation_serve(struct oriel_window *window, const struct oriel_net_requester *asker,
                             const struct oriel_internode_head *head,
                             const struct oriel_net_received *message)
@@ -192,7 +201,9 @@ static void operation_serve(struct oriel_window *window, const struct oriel_net_
         (head->kind == ORIEL_INTERNODE_ACCUMULATE && (head->d >> 16 & ORIEL_INTERNODE_RETURNS));
     bool is_alone = head->notifies != 0 && head->kind == ORIEL_INTERNODE_PUT && head->b == 0 &&
                     message->len_bytes == 0;
-    enum oriel_status status = notification_check(window, head);
+    enum oriel_status status = epoch_check(window);
+    if (status == ORIEL_OK)
+        status = notification_check(window, head);
     if (status == ORIEL_OK && head->kind == ORIEL_INTERNODE_SWAP)
         status = serve_swap(window, head, message, found, &data.iov_len);
     else if (status == ORIEL_OK && !is_alone)

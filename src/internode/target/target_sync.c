@@ -6,6 +6,11 @@
  * The messages of an epoch that does not wait for its lock (lazy_lock.c) are executed when the lock
  * is acquired.
  *
+ * A window with two ranks, this process and a holder of a memory handle on another node
+ * (window/holders.h), has the gate and the lock of the handle's window. Its lock requests also take
+ * the steps H1 to H6 of a holder (sync/holder_epochs.c), one epoch at a time. No rank of the
+ * handle's window can ask whether the holder lives, so this thread does while the epoch is open.
+ *
  * Only this process knows the lock of an internode rank. If that rank is lost with a position in
  * the queue, remote_lost in the target's control block names it permanently. Every waiter for the
  * lock, on this node or another, then fails (internode/origin/liveness.c). */
@@ -16,6 +21,7 @@
 #include "internode/origin/origin_peers.h"
 #include "internode/target/deferred_queue.h"
 #include "internode/target/lock_all_queue.h"
+#include "sync/holder_epochs.h"
 #include "sync/lock_all_gate.h"
 #include "sync/sync.h"
 #include "sync/ticket.h"
@@ -26,7 +32,14 @@
 enum { COURTESY_NS = 100000000, WATCH_NS = 100000000, PATIENCE_NS = 100000000 };
 enum { NO_RANK = -1 };
 
-static uint32_t waiting; /* number of locks of all windows that are not acquired yet */
+static uint32_t waiting;    /* number of locks of all windows that are not acquired yet */
+static uint32_t far_epochs; /* open ones of holders on other nodes */
+
+static struct oriel_lock_all_gate *gate_of(const struct oriel_window *window)
+{
+    return oriel_window_is_opened(window) ? &window->holding->owner_common->gate
+                                          : &window->common->gate;
+}
 
 /* --- locks --- */
 
@@ -71,8 +84,10 @@ static bool lock_advance_shared(struct oriel_window *window, struct oriel_intern
 static bool lock_advance(struct oriel_window *window, struct oriel_internode_lock *lock,
                          bool is_behind, uint64_t now_ns)
 {
-    struct oriel_lock_all_gate *gate = &window->common->gate;
+    struct oriel_lock_all_gate *gate = gate_of(window);
     struct oriel_ticket *queue = &window->control->lock;
+    if (lock->is_bare)
+        return true;
     if (lock->share != NULL)
         return lock_advance_shared(window, lock, now_ns);
     if (!lock->exclusive) {
@@ -104,11 +119,11 @@ static void lock_leave_queue(struct oriel_window *window, const struct oriel_int
 {
     if (lock->share != NULL)
         oriel_internode_share_leave(window, lock->share);
-    else
+    else if (!lock->is_bare)
         oriel_ticket_unlock(&window->control->lock, lock->exclusive);
     oriel_delay();
     if (lock->exclusive)
-        oriel_gate_leave_writer(&window->common->gate);
+        oriel_gate_leave_writer(gate_of(window));
 }
 
 /* The lock will never be acquired: it leaves the gate (as in lock.c). A position in the queue stays
@@ -116,12 +131,13 @@ static void lock_leave_queue(struct oriel_window *window, const struct oriel_int
 static void lock_leave_gate(struct oriel_window *window, const struct oriel_internode_lock *lock)
 {
     if (lock->exclusive && lock->stage != STAGE_COURTESY)
-        oriel_gate_leave_writer(&window->common->gate);
+        oriel_gate_leave_writer(gate_of(window));
 }
 
 static void lock_free(struct oriel_window *window, struct oriel_internode_lock *lock)
 {
     waiting -= lock->stage != STAGE_HELD;
+    far_epochs -= lock->stage == STAGE_HELD && oriel_window_is_opened(window);
     window->internode->lazy_locks -= lock->is_lazy && lock->stage != STAGE_HELD;
     oriel_internode_deferred_drop(&lock->deferred);
     free(lock);
@@ -132,6 +148,8 @@ static void lock_free(struct oriel_window *window, struct oriel_internode_lock *
 /* Publishes the holder, for waiters of this node to check. */
 static void holder_publish(struct oriel_window *window)
 {
+    if (oriel_window_is_opened(window))
+        return; /* it is no rank of theirs, and has an entry */
     const struct oriel_internode_lock *lock = window->internode->locks;
     while (lock != NULL && lock->stage != STAGE_HELD)
         lock = lock->next;
@@ -152,7 +170,8 @@ static bool is_waited_for(const struct oriel_internode *internode)
 /* Forgets a lost holder and returns; the next call continues with the others. */
 static void watch_holders(struct oriel_window *window, uint64_t now_ns)
 {
-    if (now_ns - window->internode->looked_ns < WATCH_NS || !is_waited_for(window->internode))
+    if (now_ns - window->internode->looked_ns < WATCH_NS ||
+        (!is_waited_for(window->internode) && !oriel_window_is_opened(window)))
         return;
     window->internode->looked_ns = now_ns;
     for (const struct oriel_internode_lock *lock = window->internode->locks; lock != NULL;
@@ -190,6 +209,10 @@ static void lock_release(struct oriel_window *window, const struct oriel_net_req
             window, from, oriel_fail(ORIEL_E_SYNC, "rank %d holds no lock here", (int)from));
     else
         lock_leave_queue(window, lock);
+    if (lock != NULL && oriel_window_is_opened(window)) {
+        oriel_holder_epoch_end(window->holding); /* H6 */
+        far_epochs--;
+    }
     free(lock);
     oriel_internode_reply(window, asker, from, NULL, 0);
 }
@@ -204,6 +227,8 @@ static enum oriel_status watch_lock(struct oriel_window *window, struct oriel_in
     if (now_ns - lock->looked_ns < WATCH_NS)
         return ORIEL_OK;
     lock->looked_ns = now_ns;
+    if (oriel_window_is_opened(window))
+        return oriel_holder_watch(&watched);
     return lock->stage == STAGE_QUEUE ? oriel_liveness_lock(&watched)
                                       : oriel_liveness_lock_all_holders(&watched);
 }
@@ -219,6 +244,32 @@ static void lock_send_grant(const struct oriel_window *window,
                              lock->share != NULL);
 }
 
+static enum oriel_access_state lock_state(const struct oriel_internode_lock *lock)
+{
+    return lock->is_bare     ? ORIEL_ACCESS_STATE_NOCHECK
+           : lock->exclusive ? ORIEL_ACCESS_STATE_EXCLUSIVE
+                             : ORIEL_ACCESS_STATE_SHARED;
+}
+
+static void lock_refuse(const struct oriel_internode_lock *lock, enum oriel_status status)
+{
+    if (lock->from != NO_RANK)
+        oriel_internode_reply_refusal(&lock->asker, status);
+}
+
+/* H4 and H5; false if the handle is withdrawn, and the lock given back. */
+static bool far_epoch_open(struct oriel_window *window, const struct oriel_internode_lock *lock)
+{
+    enum oriel_status status = oriel_holder_epoch_open(window->holding, lock_state(lock));
+    if (status != ORIEL_OK) {
+        lock_leave_queue(window, lock);
+        oriel_holder_epoch_end(window->holding);
+        lock_refuse(lock, status);
+    }
+    far_epochs += status == ORIEL_OK;
+    return status == ORIEL_OK;
+}
+
 /* It is the lock's turn. A lock of NO_RANK leaves at once. Returns the link to the next lock. */
 static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
                                                 struct oriel_internode_lock **link)
@@ -230,18 +281,17 @@ static struct oriel_internode_lock **lock_grant(struct oriel_window *window,
         lock_free(window, lock);
         return link;
     }
+    if (oriel_window_is_opened(window) && !far_epoch_open(window, lock)) {
+        *link = lock->next;
+        lock_free(window, lock);
+        return link;
+    }
     lock->stage = STAGE_HELD;
     waiting--;
     window->internode->lazy_locks -= lock->is_lazy;
     holder_publish(window);
     lock_send_grant(window, lock);
     return &lock->next;
-}
-
-static void lock_refuse(const struct oriel_internode_lock *lock, enum oriel_status status)
-{
-    if (lock->from != NO_RANK)
-        oriel_internode_reply_refusal(&lock->asker, status);
 }
 
 /* K3, with the thread's message. */
@@ -288,6 +338,8 @@ static void locks_advance(struct oriel_window *window, uint64_t now_ns)
         } else if (watch_lock(window, lock, now_ns) != ORIEL_OK) {
             epoch_refuse(window, lock, ORIEL_E_PEER);
             lock_leave_gate(window, lock);
+            if (oriel_window_is_opened(window))
+                oriel_holder_epoch_end(window->holding);
             *link = lock->next;
             lock_free(window, lock);
         } else {
@@ -314,7 +366,7 @@ void oriel_internode_advance_locks(struct oriel_window *window)
 
 bool oriel_internode_has_waiting_locks(void)
 {
-    return waiting > 0;
+    return waiting > 0 || far_epochs > 0;
 }
 
 /* Without memory returns the spare lock: an origin with a lazy lock could not ask again. */
@@ -330,18 +382,35 @@ static struct oriel_internode_lock *lock_alloc(struct oriel_internode *internode
     return lock;
 }
 
+/* H1 and H2; false if it is refused. */
+static bool far_epoch_ask(struct oriel_window *window, const struct oriel_net_requester *asker)
+{
+    enum oriel_status status =
+        window->internode->locks == NULL
+            ? oriel_holder_epoch_ask(window->holding)
+            : oriel_fail(ORIEL_E_SYNC, "the process has an epoch open on the memory handle");
+    if (status != ORIEL_OK)
+        oriel_internode_reply_refusal(asker, status);
+    return status == ORIEL_OK;
+}
+
 static void lock_request_serve(struct oriel_window *window, const struct oriel_net_requester *asker,
                                const struct oriel_internode_head *head)
 {
+    const bool is_far = oriel_window_is_opened(window);
+    if (is_far && !far_epoch_ask(window, asker))
+        return;
     struct oriel_internode_lock *lock = lock_alloc(window->internode);
-    bool is_all =
-        head->a == ORIEL_INTERNODE_WANTS_ALL || head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN;
+    bool is_all = !is_far && (head->a == ORIEL_INTERNODE_WANTS_ALL ||
+                              head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     if (lock != NULL && is_all)
         lock->share =
             oriel_internode_share_join(window, head->a == ORIEL_INTERNODE_WANTS_ALL_IN_TURN);
     if (lock == NULL || (is_all && lock->share == NULL)) {
         free(lock);
-        if (head->b != 0 && !is_all)
+        if (is_far)
+            oriel_holder_epoch_end(window->holding);
+        else if (head->b != 0 && !is_all)
             window->internode->refused[head->from] |= ORIEL_INTERNODE_EPOCH_REFUSED; /* K3 */
         oriel_internode_reply_refusal(
             asker,
@@ -351,14 +420,15 @@ static void lock_request_serve(struct oriel_window *window, const struct oriel_n
     lock->asker = *asker;
     lock->from = head->from;
     lock->exclusive = head->a == ORIEL_INTERNODE_WANTS_EXCLUSIVE;
-    lock->is_lazy = head->b != 0 && !is_all;
+    lock->is_bare = is_far && head->a == ORIEL_INTERNODE_WANTS_NOTHING;
+    lock->is_lazy = head->b != 0 && !is_all && !is_far;
     window->internode->lazy_locks += lock->is_lazy;
     lock->since_ns = lock->looked_ns = oriel_now_ns();
     lock->joins = oriel_internode_shares_joins(window->internode);
-    lock->admissions = oriel_load_acquire(&window->common->gate.admissions.value);
+    lock->admissions = oriel_load_acquire(&gate_of(window)->admissions.value);
     lock->stage = lock->exclusive ? STAGE_COURTESY : STAGE_QUEUE;
     oriel_delay();
-    if (!lock->exclusive && lock->share == NULL)
+    if (!lock->exclusive && lock->share == NULL && !lock->is_bare)
         lock->place = oriel_ticket_enter_reader(&window->control->lock);
     struct oriel_internode_lock **link =
         &window->internode->locks; /* after those that arrived before */
@@ -467,6 +537,10 @@ void oriel_internode_serve(struct oriel_window *window, const struct oriel_net_r
 static void lost_holder_publish(struct oriel_window *window,
                                 const struct oriel_internode_lock *lock)
 {
+    if (oriel_window_is_opened(window)) {
+        oriel_holder_epoch_lose(window->holding);
+        return;
+    }
     uint32_t before = oriel_load_relaxed(&window->control->remote_lost) & ORIEL_INTERNODE_EXCLUSIVE;
     uint32_t now = lock->exclusive ? ORIEL_INTERNODE_EXCLUSIVE : before;
     oriel_store_release(&window->control->remote_lost, ((uint32_t)lock->from + 1) | now);
@@ -480,8 +554,10 @@ void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank)
             link = &lock->next;
             continue;
         }
-        if (lock->stage >= STAGE_QUEUE)
+        if (lock->stage >= STAGE_QUEUE && !lock->is_bare)
             lost_holder_publish(window, lock);
+        else if (oriel_window_is_opened(window))
+            oriel_holder_epoch_end(window->holding);
         if (lock->stage != STAGE_HELD)
             lock_leave_gate(window, lock);
         *link = lock->next;

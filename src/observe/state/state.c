@@ -191,12 +191,14 @@ static void describe_wait(const struct oriel_watch *watch, struct wait_descripti
     }
 }
 
-/* The host's name of the window, since the program may set it at any time. */
+/* The host's name of the window, since the program may set it at any time. A window that is being
+ * opened has no handle yet. */
 static void read_window_name(const struct oriel_window *window, char out[ORIEL_STATE_NAME])
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     int name_bytes = 0;
-    if (window == NULL ||
+    const bool has_handle = window != NULL && window->host->handle != MPI_WIN_NULL;
+    if (!has_handle ||
         oriel_host()->Win_get_name(window->host->handle, name, &name_bytes) != MPI_SUCCESS)
         name[0] = '\0';
     snprintf(out, ORIEL_STATE_NAME, "%.*s", ORIEL_STATE_NAME - 1, name);

@@ -86,6 +86,15 @@ static inline void oriel_observed_call_end(const struct oriel_observed_call *cal
     oriel_count(call->observed, &call->site->count, 1);
 }
 
+/* After a call that synchronises, with its code, which it returns. */
+static inline int oriel_observed_call_return(const struct oriel_observed_call *call, int target,
+                                             bool is_sampled, int code)
+{
+    oriel_current_call.observed = NULL;
+    oriel_observed_call_end(call, is_sampled, target, 0, 0);
+    return code;
+}
+
 /* Counts and traces the creation or the end of a window, of which all times are known. Returns
  * whether it is in the trace. */
 bool oriel_observed_call_whole(const struct oriel_observed_call *call, uint64_t time_ns);

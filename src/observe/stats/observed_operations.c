@@ -192,9 +192,10 @@ static int observe_started(const struct oriel_persistent *persistent, MPI_Reques
         [ORIEL_PERSISTENT_ACCUMULATE] = ORIEL_COUNTS_accumulate,
         [ORIEL_PERSISTENT_GET_ACCUMULATE] = ORIEL_COUNTS_get_accumulate,
         [ORIEL_PERSISTENT_FETCH_AND_OP] = ORIEL_COUNTS_fetch_and_op,
+        [ORIEL_PERSISTENT_COMPARE_AND_SWAP] = ORIEL_COUNTS_compare_and_swap,
     };
     struct oriel_observed *observed =
-        persistent == NULL || persistent->counted == ORIEL_PERSISTENT_NOTHING
+        persistent == NULL || persistent->counted < ORIEL_PERSISTENT_PUT
             ? NULL
             : oriel_observed_find(persistent->win);
     if (observed == NULL)

@@ -2,14 +2,6 @@
  * time and the waiting part of that. */
 #include "observe/stats/observed_call.h"
 
-static inline int call_end(const struct oriel_observed_call *call, int target, bool is_sampled,
-                           int code)
-{
-    oriel_current_call.observed = NULL;
-    oriel_observed_call_end(call, is_sampled, target, 0, 0);
-    return code;
-}
-
 #define ENTRY(name, kind, target, may_be_short, parameters, arguments)                             \
     static int observe_##name parameters                                                           \
     {                                                                                              \
@@ -20,7 +12,8 @@ static inline int call_end(const struct oriel_observed_call *call, int target, b
         struct oriel_observed_call call =                                                          \
             oriel_observed_call_begin(observed, ORIEL_TRACE_CALL + ORIEL_CALL_OF_##kind,           \
                                       __builtin_return_address(0), target, is_sampled);            \
-        return call_end(&call, target, is_sampled, oriel_observe_before.name arguments);           \
+        return oriel_observed_call_return(&call, target, is_sampled,                               \
+                                          oriel_observe_before.name arguments);                    \
     }
 
 ENTRY(Win_post, post, -1, false, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
@@ -67,7 +60,8 @@ static int observe_Win_flush_windows(int n, const MPI_Win wins[])
     struct oriel_observed_call call =
         oriel_observed_call_begin(observed, ORIEL_TRACE_CALL + ORIEL_CALL_OF_flush,
                                   __builtin_return_address(0), -1, is_sampled);
-    return call_end(&call, -1, is_sampled, oriel_observe_before.Win_flush_windows(n, wins));
+    return oriel_observed_call_return(&call, -1, is_sampled,
+                                      oriel_observe_before.Win_flush_windows(n, wins));
 }
 
 /* In a pause, too. */
@@ -88,7 +82,8 @@ static int observe_Win_fence(int assert, MPI_Win win)
     struct oriel_observed_call call = oriel_observed_call_begin(
         observed, ORIEL_TRACE_CALL + ORIEL_CALL_OF_fence, __builtin_return_address(0), -1, false);
     oriel_waiting_arrive(observed, call.begin_ns);
-    return call_end(&call, -1, false, oriel_observe_before.Win_fence(assert, win));
+    return oriel_observed_call_return(&call, -1, false,
+                                      oriel_observe_before.Win_fence(assert, win));
 }
 
 void oriel_observe_synchronisation(struct oriel_api *table)

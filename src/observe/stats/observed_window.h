@@ -182,6 +182,7 @@ uint64_t oriel_observed_host_id(const int32_t *ranks, int n);
 /* --- entries: each puts its functions into the table --- */
 void oriel_observe_operations(struct oriel_api *table);
 void oriel_observe_synchronisation(struct oriel_api *table);
+void oriel_observe_requests(struct oriel_api *table);
 void oriel_observe_creation(struct oriel_api *table);
 
 /* --- wait_observer.c --- */

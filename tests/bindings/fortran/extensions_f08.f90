@@ -270,11 +270,12 @@ contains
   end subroutine waits_see_the_element
 
   subroutine persistent_operations_are_started()
-    integer, asynchronous :: sent(2), more, got(2), result, before
-    type(MPI_Request) :: requests(7)
+    integer, asynchronous :: sent(2), more, got(2), result, before, none, found, read
+    type(MPI_Request) :: requests(10)
     integer :: i
     sent = [rank, rank + 10]
     more = 2
+    none = 0
     call MPIX_Put_init(sent, 2, MPI_INTEGER, right, 0_aint, 2, MPI_INTEGER, win, requests(1))
     call MPIX_Put_init(more, 1_counts, MPI_INTEGER, right, 2_aint, 1_counts, MPI_INTEGER, win, &
                        requests(2))
@@ -285,20 +286,28 @@ contains
     call MPIX_Fetch_and_op_init(more, before, MPI_INTEGER, right, 5_aint, MPI_SUM, win, requests(5))
     call MPIX_Put_notify_init(sent, 1, MPI_INTEGER, right, 6_aint, 1, MPI_INTEGER, 1, win, &
                               requests(6))
+    call MPIX_Compare_and_swap_init(more, none, found, MPI_INTEGER, right, 7_aint, win, &
+                                    requests(7))
+    call MPIX_Get_notify_init(read, 1_counts, MPI_INTEGER, right, 8_aint, 1_counts, MPI_INTEGER, &
+                              1, win, requests(8))
+    call MPIX_Accumulate_notify_init(more, 1, MPI_INTEGER, right, 9_aint, 1, MPI_INTEGER, MPI_SUM, &
+                                     1, win, requests(9))
     do i = 1, 2
-      call MPI_Startall(6, requests)
-      call MPI_Waitall(6, requests, MPI_STATUSES_IGNORE)
+      call MPI_Startall(9, requests)
+      call MPI_Waitall(9, requests, MPI_STATUSES_IGNORE)
     end do
     call MPI_Win_flush(right, win)
     call check(result == 2 .and. before == 2, 'results of the second start')
-    call MPIX_Win_notify_wait(win, 1, 2)
+    call check(found == 2 .and. read == 0, 'what the second start found and read')
+    call MPIX_Win_notify_wait(win, 1, 6)
     call MPI_Barrier(MPI_COMM_WORLD)
-    call check(all(words(:7) == [left, left + 10, 2, 4, 4, 4, left]), 'the words of the window')
-    call MPIX_Get_init(got, 2, MPI_INTEGER, right, 0_aint, 2, MPI_INTEGER, win, requests(7))
-    call MPI_Start(requests(7))
-    call MPI_Wait(requests(7), MPI_STATUS_IGNORE)
+    call check(all(words(:10) == [left, left + 10, 2, 4, 4, 4, left, 2, 0, 4]), &
+               'the words of the window')
+    call MPIX_Get_init(got, 2, MPI_INTEGER, right, 0_aint, 2, MPI_INTEGER, win, requests(10))
+    call MPI_Start(requests(10))
+    call MPI_Wait(requests(10), MPI_STATUS_IGNORE)
     call check(all(got == sent), 'words that were read')
-    do i = 1, 7
+    do i = 1, 10
       call MPI_Request_free(requests(i))
     end do
     call done('persistent_operations_are_started')
@@ -315,7 +324,7 @@ contains
     call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
     call MPIX_Win_memory_handle_create(win, 8_aint, 16_aint, mine)
-    call MPI_Sendrecv(mine, 256, MPI_BYTE, right, 0, of_left, 256, MPI_BYTE, left, 0, &
+    call MPI_Sendrecv(mine, 1280, MPI_BYTE, right, 0, of_left, 1280, MPI_BYTE, left, 0, &
                       MPI_COMM_WORLD, MPI_STATUS_IGNORE)
     call MPIX_Win_memory_open(of_left, MPI_INFO_NULL, opened, ierr)
     if (ierr /= MPI_SUCCESS) call expect_class(ierr, MPI_ERR_UNSUPPORTED_OPERATION, 'another node')

@@ -174,23 +174,41 @@ def waits_see_the_element():
     close(window)
 
 
+def reals_of_16_bits_and_complex_numbers_are_known():
+    for dtype in ("f2", "c8", "c16"):
+        window, words = window_of(dtype, 3)
+        added = numpy.array([1.5, 2.5, 0.25], dtype=dtype) * (1j if dtype[0] == "c" else 1)
+        result = numpy.full(3, 7, dtype=dtype)
+        oriel.Fetch_and_op_list(window, added, result, right, [2, 1, 2])
+        window.Flush(right)
+        world.Barrier()
+        assert (result == [0, 0, added[0]]).all(), result
+        assert (words == [0, added[1], added[0] + added[2]]).all(), words
+        close(window)
+
+
 def persistent_operations_are_started():
-    window, words = window_of("i4", 8, oriel_notifications=1)
+    window, words = window_of("i4", 12, oriel_notifications=1)
     sent, more = numpy.array([rank, rank + 10], dtype="i4"), numpy.array([2], dtype="i4")
-    result, before, got = (numpy.full(n, -1, dtype="i4") for n in (1, 1, 2))
+    zero = numpy.array([0], dtype="i4")
+    result, before, found, read, got = (numpy.full(n, -1, dtype="i4") for n in (1, 1, 1, 1, 2))
     requests = [oriel.Put_init(window, sent, right),
                 oriel.Accumulate_init(window, more, right, 2),
                 oriel.Get_accumulate_init(window, more, result, right, 3),
                 oriel.Fetch_and_op_init(window, more, before, right, 4),
-                oriel.Put_notify_init(window, sent, right, 0, (5, 2, MPI.INT))]
+                oriel.Put_notify_init(window, sent, right, 0, (5, 2, MPI.INT)),
+                oriel.Compare_and_swap_init(window, more, zero, found, right, 8),
+                oriel.Get_notify_init(window, read, right, 0, 9),
+                oriel.Accumulate_notify_init(window, more, right, 0, 10)]
     for _ in range(2):
         MPI.Prequest.Startall(requests)
         MPI.Request.Waitall(requests)
     window.Flush(right)
     assert (result[0], before[0]) == (2, 2), (result, before)
-    oriel.Win_notify_wait(window, 0, 2)
+    assert (found[0], read[0]) == (2, 0), (found, read)
+    oriel.Win_notify_wait(window, 0, 6)
     world.Barrier()
-    assert words.tolist() == [left, left + 10, 4, 4, 4, left, left + 10, 0], words
+    assert words.tolist() == [left, left + 10, 4, 4, 4, left, left + 10, 0, 2, 0, 4, 0], words
     requests.append(oriel.Get_init(window, got, right))
     requests[-1].Start()
     requests[-1].Wait()
@@ -219,7 +237,7 @@ def a_handle_opens_a_part_of_a_window():
     world.Barrier()
     if opens:
         assert refused(MPI.Exception, oriel.Win_memory_open, of_left) == MPI.ERR_RMA_ATTACH
-    assert "256 bytes" in refused(ValueError, oriel.Win_memory_open, b"short")
+    assert "1280 bytes" in refused(ValueError, oriel.Win_memory_open, b"short")
     close(window)
 
 
@@ -228,5 +246,6 @@ if oriel.query():
     cases += [buffers_are_given_as_to_mpi4py, notifications_are_taken_in_every_way,
               errors_are_exceptions, a_request_waits_for_notifications, flushes_complete_operations,
               atomic_operations_return_results, waits_see_the_element,
+              reals_of_16_bits_and_complex_numbers_are_known,
               persistent_operations_are_started, a_handle_opens_a_part_of_a_window]
 run(*cases)

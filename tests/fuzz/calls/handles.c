@@ -79,9 +79,12 @@ static const enum fuzz_function looked_up[] = {
     FUZZ_Put_init,
     FUZZ_Put_notify_init,
     FUZZ_Get_init,
+    FUZZ_Get_notify_init,
     FUZZ_Accumulate_init,
+    FUZZ_Accumulate_notify_init,
     FUZZ_Get_accumulate_init,
     FUZZ_Fetch_and_op_init,
+    FUZZ_Compare_and_swap_init,
     FUZZ_Win_memory_handle_create,
 };
 static const enum fuzz_function handed_on[] = {
@@ -146,11 +149,17 @@ static int call_persistent(enum fuzz_function function, MPI_Win win)
     case FUZZ_Put_init: return FUZZX(Put_init, FROM, INTO, win, &request);
     case FUZZ_Put_notify_init: return FUZZX(Put_notify_init, FROM, INTO, 0, win, &request);
     case FUZZ_Get_init: return FUZZX(Get_init, FROM, INTO, win, &request);
+    case FUZZ_Get_notify_init: return FUZZX(Get_notify_init, FROM, INTO, 0, win, &request);
     case FUZZ_Accumulate_init: return FUZZX(Accumulate_init, FROM, INTO, MPI_SUM, win, &request);
+    case FUZZ_Accumulate_notify_init:
+        return FUZZX(Accumulate_notify_init, FROM, INTO, MPI_SUM, 0, win, &request);
     case FUZZ_Get_accumulate_init:
         return FUZZX(Get_accumulate_init, FROM, BACK, INTO, MPI_SUM, win, &request);
-    default:
+    case FUZZ_Fetch_and_op_init:
         return FUZZX(Fetch_and_op_init, buffer, result, MPI_INT32_T, 0, 0, MPI_SUM, win, &request);
+    default:
+        return FUZZX(Compare_and_swap_init, buffer, compare, result, MPI_INT32_T, 0, 0, win,
+                     &request);
     }
 }
 
@@ -224,7 +233,7 @@ static int call_object(enum fuzz_function function, MPI_Win win)
 
 static int call(enum fuzz_function function, MPI_Win win)
 {
-    if (function >= FUZZ_Put_init && function <= FUZZ_Fetch_and_op_init)
+    if (function >= FUZZ_Put_init && function <= FUZZ_Compare_and_swap_init)
         return call_persistent(function, win);
     if (function >= FUZZ_Put_notify)
         return call_extension(function, win);

@@ -98,7 +98,8 @@ static MPIX_Memory_handle *garbage_draw(const struct handles *handles, MPIX_Memo
             out->bytes[i] = (unsigned char)random_next(random);
     else if (part->live) {
         *out = part->handle;
-        out->bytes[below(random, 64)] ^= (unsigned char)(1u << below(random, 8));
+        out->bytes[below(random, (int)sizeof out->bytes)] ^=
+            (unsigned char)(1u << below(random, 8));
     }
     return out;
 }

@@ -190,8 +190,9 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
     const struct side *o = &op->origin, *r = &op->result, *t = &op->target;
     MPI_Request request = MPI_REQUEST_NULL;
     int code;
+    const void *compare = op->no_compare ? NULL : sides->buffers[2];
     if (persistent_is_due(op->function, win))
-        return persistent_call(op, win);
+        return persistent_call(op, compare, win);
     switch (op->function) {
     case FUZZ_Put: return FUZZ(Put, FROM, INTO, win);
     case FUZZ_Put_c: return FUZZ(Put_c, FROM_C, INTO_C, win);
@@ -204,8 +205,8 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
     case FUZZ_Fetch_and_op:
         return FUZZ(Fetch_and_op, o->addr, r->addr, t->type->type, op->rank, op->disp, op->op, win);
     case FUZZ_Compare_and_swap:
-        return FUZZ(Compare_and_swap, o->addr, op->no_compare ? NULL : sides->buffers[2], r->addr,
-                    t->type->type, op->rank, op->disp, win);
+        return FUZZ(Compare_and_swap, o->addr, compare, r->addr, t->type->type, op->rank, op->disp,
+                    win);
     case FUZZ_Put_notify: return FUZZX(Put_notify, FROM_C, INTO_C, op->number, win);
     case FUZZ_Get_notify: return FUZZX(Get_notify, FROM_C, INTO_C, op->number, win);
     case FUZZ_Accumulate_notify:
@@ -218,8 +219,8 @@ static int call(const struct operation *op, struct sides *sides, MPI_Win win)
                      win, &request);
         break;
     case FUZZ_Rcompare_and_swap:
-        code = FUZZX(Rcompare_and_swap, o->addr, op->no_compare ? NULL : sides->buffers[2], r->addr,
-                     t->type->type, op->rank, op->disp, win, &request);
+        code = FUZZX(Rcompare_and_swap, o->addr, compare, r->addr, t->type->type, op->rank,
+                     op->disp, win, &request);
         break;
     case FUZZ_Rput: code = FUZZ(Rput, FROM, INTO, win, &request); break;
     case FUZZ_Rput_c: code = FUZZ(Rput_c, FROM_C, INTO_C, win, &request); break;

@@ -45,6 +45,6 @@ void swap_call(struct observed_window *observed, struct random *random);
 
 /* Whether the next call of this function is replaced by the persistent operation; and that. */
 bool persistent_is_due(enum fuzz_function function, MPI_Win win);
-int persistent_call(const struct operation *op, MPI_Win win);
+int persistent_call(const struct operation *op, const void *compare, MPI_Win win);
 
 #endif

@@ -16,11 +16,13 @@ bool persistent_is_due(enum fuzz_function function, MPI_Win win)
     static int calls;
     return (function == FUZZ_Rput_c || function == FUZZ_Rget_c || function == FUZZ_Raccumulate_c ||
             function == FUZZ_Rget_accumulate_c || function == FUZZ_Fetch_and_op ||
-            function == FUZZ_Put_notify) &&
+            function == FUZZ_Compare_and_swap || function == FUZZ_Put_notify ||
+            function == FUZZ_Get_notify || function == FUZZ_Accumulate_notify) &&
            !is_dynamic(win) && calls++ % 2 == 0;
 }
 
-static int persistent_make(const struct operation *op, MPI_Win win, MPI_Request *request)
+static int persistent_make(const struct operation *op, const void *compare, MPI_Win win,
+                           MPI_Request *request)
 {
     const struct side *o = &op->origin, *r = &op->result, *t = &op->target;
     switch (op->function) {
@@ -36,6 +38,15 @@ static int persistent_make(const struct operation *op, MPI_Win win, MPI_Request 
     case FUZZ_Put_notify:
         return FUZZX(Put_notify_init, o->addr, o->count, o->type->type, op->rank, op->disp,
                      t->count, t->type->type, op->number, win, request);
+    case FUZZ_Get_notify:
+        return FUZZX(Get_notify_init, o->addr, o->count, o->type->type, op->rank, op->disp,
+                     t->count, t->type->type, op->number, win, request);
+    case FUZZ_Accumulate_notify:
+        return FUZZX(Accumulate_notify_init, o->addr, o->count, o->type->type, op->rank, op->disp,
+                     t->count, t->type->type, op->op, op->number, win, request);
+    case FUZZ_Compare_and_swap:
+        return FUZZX(Compare_and_swap_init, o->addr, compare, r->addr, t->type->type, op->rank,
+                     op->disp, win, request);
     case FUZZ_Fetch_and_op:
         return FUZZX(Fetch_and_op_init, o->addr, r->addr, t->type->type, op->rank, op->disp, op->op,
                      win, request);
@@ -46,12 +57,12 @@ static int persistent_make(const struct operation *op, MPI_Win win, MPI_Request 
     }
 }
 
-int persistent_call(const struct operation *op, MPI_Win win)
+int persistent_call(const struct operation *op, const void *compare, MPI_Win win)
 {
     static int calls;
     MPI_Request request = MPI_REQUEST_NULL;
     const int turn = calls++;
-    int code = persistent_make(op, win, &request);
+    int code = persistent_make(op, compare, win, &request);
     if (code != MPI_SUCCESS) {
         CHECK(request == MPI_REQUEST_NULL, "%.250s: it failed and made a request",
               fuzz_description());

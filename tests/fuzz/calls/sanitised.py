@@ -36,7 +36,7 @@ def build(arguments):
     commands = [["cmake", "-S", arguments.tree, "-B", arguments.build, "-G", "Ninja", f"-DSANITIZE={SANITIZERS}",
                  f"-DCMAKE_C_COMPILER={arguments.cc}"],
                 ["cmake", "--build", arguments.build, "-j2", "--target", "oriel", f"oriel_{arguments.host}",
-                 f"tests_fuzz_fuzz_{arguments.host}"]]
+                 arguments.program]]
     # When the compiler of a build folder changes, CMake drops every other setting. Such a folder is
     # created anew.
     marker = os.path.join(arguments.build, "configured-as")
@@ -74,6 +74,7 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--host", required=True)
+    parser.add_argument("--program", required=True, help="the fuzzing program's target")
     parser.add_argument("--seconds", type=int, default=60)
     arguments = parser.parse_args()
     if not can_sanitise(arguments.cc):

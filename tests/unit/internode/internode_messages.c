@@ -6,6 +6,7 @@
 #include "internode/origin/origin_peers.h"
 #include "sync/ticket.h"
 #include "internode/origin/liveness.h"
+#include "window/holders.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,36 @@ static void expect_refusal(const struct oriel_internode_head *head, const void *
     wire_serve(head, data, len_bytes);
     assert_int_equal(wire.failures, before + 1);
     assert_int_equal(wire.failure, status);
+}
+
+/* The window is of a memory handle's owner, for a process on another node. */
+static void operations_of_holders_need_an_epoch(void **state)
+{
+    (void)state;
+    const char bytes[16] = {1};
+    struct oriel_holder entry = {.state = ORIEL_ACCESS_STATE_NONE};
+    struct oriel_holding holding = {.entry = &entry};
+    wire_open(ORIEL_PLACEMENT_DIRECT);
+    wire.there.holding = &holding;
+    const struct oriel_internode_head put = {.kind = ORIEL_INTERNODE_PUT, .b = 8};
+    const struct oriel_internode_head get = {.kind = ORIEL_INTERNODE_GET, .b = 8};
+    const struct oriel_internode_head swap = {
+        .kind = ORIEL_INTERNODE_SWAP, .b = 1, .d = oriel_internode_word(0, ORIEL_KIND_INT64, 0)};
+    static const enum oriel_access_state none[] = {
+        ORIEL_ACCESS_STATE_NONE, ORIEL_ACCESS_STATE_WAITING, ORIEL_ACCESS_STATE_LOST};
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&entry.state, none[i]);
+        expect_refusal(&put, bytes, 8, ORIEL_E_SYNC);
+        expect_refusal(&get, NULL, 0, ORIEL_E_SYNC);
+        expect_refusal(&swap, bytes, 16, ORIEL_E_SYNC);
+    }
+    assert_int_equal(wire.memory[WIRE_GUARD_BYTES], 0);
+    const unsigned before = wire.failures;
+    atomic_store(&entry.state, ORIEL_ACCESS_STATE_NOCHECK);
+    wire_serve(&put, bytes, 8);
+    assert_int_equal(wire.failures, before);
+    assert_int_equal(wire.memory[WIRE_GUARD_BYTES], 1);
+    wire_close();
 }
 
 static void operations_outside_the_window_are_refused(void **state)
@@ -466,6 +497,33 @@ enum oriel_status oriel_liveness_lock_all_holders(void *context)
     return ORIEL_OK;
 }
 
+/* Of holders on this node, which no test here has. */
+bool oriel_peer_alive(const struct oriel_peer *peer)
+{
+    (void)peer;
+    return true;
+}
+
+enum oriel_status oriel_liveness_rank(void *context)
+{
+    (void)context;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_internode_begin(struct oriel_window *window,
+                                        enum oriel_internode_wanted wanted)
+{
+    (void)window, (void)wanted;
+    return ORIEL_OK;
+}
+
+enum oriel_status oriel_internode_unlock(struct oriel_window *window, int32_t target, bool trusted,
+                                         bool *is_given_back)
+{
+    (void)window, (void)target, (void)trusted, (void)is_given_back;
+    return ORIEL_OK;
+}
+
 /* The window's end, which no test here reaches. */
 void oriel_internode_replies_close(struct oriel_internode *far)
 {
@@ -535,6 +593,7 @@ int main(void)
         cmocka_unit_test(returning_operations_are_one_request),
         cmocka_unit_test(dense_sides_are_sent_as_they_lie_without_places),
         cmocka_unit_test(a_notification_is_in_the_last_message),
+        cmocka_unit_test(operations_of_holders_need_an_epoch),
         cmocka_unit_test(operations_outside_the_window_are_refused),
         cmocka_unit_test(unattached_memory_is_refused_but_may_be_in_holes),
         cmocka_unit_test(wrong_messages_are_refused),

@@ -117,6 +117,8 @@ static struct oriel_access draw_access(void)
         access.group = ORIEL_ACCESS_GROUP | (uint64_t)access.origin << 32 | below(3);
     else if (below(4) == 0)
         access.flags |= ORIEL_ACCESS_ALONE;
+    if ((access.flags & ORIEL_ACCESS_ALONE) != 0 && below(2) == 0)
+        access.group = ORIEL_ACCESS_GROUP | ORIEL_ACCESS_GROUP_TWICE | (uint64_t)model_count;
     return access;
 }
 
@@ -172,6 +174,14 @@ static void complete_in_both(oriel_shm_offset history)
     }
 }
 
+/* The number with which a ticket is completed: for the second time maybe what another rank knew. */
+static oriel_tick number_of_completion(const struct oriel_access *access)
+{
+    const bool is_twice = (access->group & ORIEL_ACCESS_GROUP_TWICE) != 0;
+    const oriel_tick known = clocks[below(RANKS)][access->origin];
+    return is_twice && known != 0 ? known : clocks[access->origin][access->origin];
+}
+
 /* A ticket or group, by completion or end. */
 static void complete_one_in_both(oriel_shm_offset history)
 {
@@ -179,22 +189,26 @@ static void complete_one_in_both(oriel_shm_offset history)
         return;
     struct seen seen = model[below((uint64_t)model_count)];
     bool lonely = seen.access.group != 0 || (seen.access.flags & ORIEL_ACCESS_ALONE) != 0;
-    if (seen.access.complete != ORIEL_TICK_PENDING || !lonely)
+    bool is_twice = (seen.access.group & ORIEL_ACCESS_GROUP_TWICE) != 0;
+    if ((seen.access.complete != ORIEL_TICK_PENDING && !is_twice) || !lonely)
         return;
     bool ends = buffers;
-    oriel_tick now = clocks[seen.access.origin][seen.access.origin];
+    oriel_tick now = number_of_completion(&seen.access);
     if (ends)
         oriel_history_end_one(history, seen.ticket);
     else
         oriel_history_complete_one(history, seen.ticket, now);
     for (int i = 0; i < model_count; i++) {
         struct oriel_access *access = &model[i].access;
-        if (model[i].ticket != seen.ticket || access->complete != ORIEL_TICK_PENDING)
+        const bool is_first = access->complete == ORIEL_TICK_PENDING;
+        if (model[i].ticket != seen.ticket || (!is_first && access->group == 0))
             continue;
         if (ends)
             memset(model[i].bytes, 0, BYTES);
-        access->complete = now;
-        access->group = 0;
+        if (is_first || now < access->complete)
+            access->complete = now;
+        if (!is_first || !is_twice)
+            access->group = 0;
     }
 }
 
@@ -412,6 +426,26 @@ static void accesses_known_to_all_are_dropped_when_the_history_grows(void **stat
     oriel_history_free(history);
 }
 
+/* Accesses that are not completed once more. */
+static void accesses_completed_once_of_twice_do_not_accumulate(void **state)
+{
+    (void)state;
+    oriel_shm_offset history = fresh();
+    for (uint64_t i = 0; i < 50000; i++) {
+        struct oriel_access access = access_by(1, ORIEL_ACCESS_PUT);
+        access.flags = ORIEL_ACCESS_ALONE;
+        access.group = ORIEL_ACCESS_GROUP | ORIEL_ACCESS_GROUP_TWICE | i;
+        oriel_history_add(history, &access, &(struct oriel_access_extent){(int64_t)i * 24, 8, 1, 0},
+                          1, never, NULL);
+        oriel_history_complete_one(history, access.group, clocks[1][1]);
+        for (int rank = 0; rank < RANKS && i % 100 == 0; rank++)
+            if (rank != 1)
+                message(1, rank);
+    }
+    assert_in_range(size_of(history), 1, 2500);
+    oriel_history_free(history);
+}
+
 static void long_histories_are_shortened_without_false_blame(void **state)
 {
     (void)state;
@@ -529,6 +563,7 @@ int main(void)
         cmocka_unit_test(threads_of_one_process_are_ordered),
         cmocka_unit_test(columns_side_by_side_become_one),
         cmocka_unit_test(accesses_known_to_all_are_dropped_when_the_history_grows),
+        cmocka_unit_test(accesses_completed_once_of_twice_do_not_accumulate),
         cmocka_unit_test(long_histories_are_shortened_without_false_blame),
         cmocka_unit_test(a_full_memory_misses_and_continues),
         cmocka_unit_test(a_process_that_died_inside_leaves_an_empty_history),

@@ -222,11 +222,16 @@ static struct oriel_key key_from(int rank)
     return (struct oriel_key){{ORIEL_ORDER_POST, WINDOW, (uint64_t)(unsigned)rank, 1}};
 }
 
-static void wait_for_key_of(int rank)
+static void need_key_of(int rank)
 {
     struct oriel_key key = key_from(rank);
-    wait_open();
     oriel_wait_for_key(rank, &key);
+}
+
+static void wait_for_key_of(int rank)
+{
+    wait_open();
+    need_key_of(rank);
     stay();
 }
 
@@ -331,7 +336,7 @@ static void missed(int rank)
         call_and_wait(pair(), rank, BARRIER);
     } else if (rank == 1) {
         wait_open();
-        oriel_wait_for_rank(0);
+        need_key_of(0);
         stay();
     } else {
         expect_found(3);
@@ -390,7 +395,7 @@ static void from_any(int rank, int members, int sending)
     if (rank == 0)
         oriel_wait_add(&need);
     else
-        oriel_wait_for_rank(0);
+        need_key_of(0);
     stay();
 }
 
@@ -460,7 +465,7 @@ static void message_and_more(int rank)
     wait_open();
     oriel_wait_add(rank == 0 ? &send : &receive);
     if (rank == 1)
-        oriel_wait_for_rank(0);
+        need_key_of(0);
     stay();
 }
 
@@ -488,7 +493,7 @@ static void with_a_second_thread(int rank)
     if (looks(rank, 0))
         return;
     wait_open();
-    oriel_wait_for_rank(1 - rank);
+    need_key_of(1 - rank);
     if (rank == 1) {
         EXPECT(pthread_create(&thread, NULL, wait_once, &noted) == 0);
         pthread_join(thread, NULL);
@@ -509,7 +514,7 @@ static void that_continues(int rank)
     if (looks(rank, 0))
         return;
     wait_open();
-    oriel_wait_for_rank(1 - rank);
+    need_key_of(1 - rank);
     if (rank == 0)
         stay();
     else
@@ -519,7 +524,7 @@ static void that_continues(int rank)
         pause_ms(4);
         oriel_wait_end();
         wait_open();
-        oriel_wait_for_rank(0);
+        need_key_of(0);
     }
 }
 
@@ -538,7 +543,7 @@ static void patient(int rank)
         return;
     }
     wait_open();
-    oriel_wait_for_rank(1 - rank);
+    need_key_of(1 - rank);
     stay();
 }
 
@@ -555,7 +560,7 @@ static void with_too_many_needs(int rank)
         return;
     EXPECT(oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ANY));
     for (int i = 0; i < 100; i++)
-        oriel_wait_for_rank(1 - rank);
+        need_key_of(1 - rank);
     stay();
 }
 
@@ -569,7 +574,7 @@ static void nested(int rank)
 {
     enter(rank);
     wait_open();
-    oriel_wait_for_rank(rank);
+    need_key_of(rank);
     oriel_wait_begin();
     EXPECT(!oriel_wait_open(&site, NULL, ORIEL_WAIT_FOR_ALL));
     oriel_wait_end();
@@ -577,6 +582,96 @@ static void nested(int rank)
     oriel_wait_end(); /* without a begin */
     wait_open();
     oriel_wait_end();
+}
+
+/* --- needs that any rank fulfils --- */
+
+static void notifications(int rank)
+{
+    enter(rank);
+    if (looks(rank, 3))
+        return;
+    const struct oriel_wait_need need = oriel_need_notification(pair());
+    wait_open();
+    oriel_wait_add(&need);
+    stay();
+}
+
+static void notifications_that_all_members_wait_for_are_found(void **state)
+{
+    (void)state;
+    team_run(3, SHM_BYTES, 0, notifications);
+}
+
+static void notification_of_one_that_computes(int rank)
+{
+    enter(rank);
+    const struct oriel_wait_need need = oriel_need_notification(pair());
+    if (rank == 0) {
+        wait_open();
+        oriel_wait_add(&need);
+        stay();
+    } else {
+        looks(rank, 0);
+    }
+}
+
+static void notification_of_a_member_that_computes_is_no_deadlock(void **state)
+{
+    (void)state;
+    team_run(2, SHM_BYTES, 0, notification_of_one_that_computes);
+}
+
+static void *sleep_through(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&team->step) == 0)
+        pause_ms(2);
+    return NULL;
+}
+
+static void value_wait(int rank, bool has_thread)
+{
+    static const struct oriel_wait_need need = {.kind = ORIEL_NEED_VALUE};
+    pthread_t thread;
+    enter(rank);
+    if (is_looker(rank)) {
+        oriel_wait_records_finish(&site);
+        looks(rank, has_thread ? 0 : 3);
+        return;
+    }
+    wait_open();
+    if (rank == 0)
+        oriel_wait_add(&need);
+    else
+        need_key_of(0);
+    if (rank == 1 && has_thread)
+        EXPECT(pthread_create(&thread, NULL, sleep_through, NULL) == 0);
+    stay();
+    if (rank == 1 && has_thread)
+        pthread_join(thread, NULL);
+}
+
+static void value(int rank)
+{
+    value_wait(rank, false);
+}
+
+static void value_that_a_thread_may_store(int rank)
+{
+    value_wait(rank, true);
+}
+
+static void value_that_no_rank_writes_is_found(void **state)
+{
+    (void)state;
+    team_run(3, SHM_BYTES, 0, value);
+}
+
+static void value_that_a_thread_may_store_is_no_deadlock(void **state)
+{
+    (void)state;
+    team_run(3, SHM_BYTES, 0, value_that_a_thread_may_store);
 }
 
 static void call_inside_a_call_is_not_noted(void **state)
@@ -603,6 +698,10 @@ int main(void)
         cmocka_unit_test(waits_that_follow_each_other_are_no_deadlock),
         cmocka_unit_test(wait_that_is_young_is_no_deadlock),
         cmocka_unit_test(wait_for_any_of_more_than_can_be_noted_is_no_deadlock),
+        cmocka_unit_test(notifications_that_all_members_wait_for_are_found),
+        cmocka_unit_test(notification_of_a_member_that_computes_is_no_deadlock),
+        cmocka_unit_test(value_that_no_rank_writes_is_found),
+        cmocka_unit_test(value_that_a_thread_may_store_is_no_deadlock),
         cmocka_unit_test(call_inside_a_call_is_not_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
