@@ -45,8 +45,9 @@ struct oriel_gpu_memory {
     uint64_t
         start; /* of the allocation, or of all that the program has reserved around a mapping */
     uint64_t end;
-    uint64_t id; /* unique in this process for all time; 0: was freed */
-    int device;  /* the driver's ordinal */
+    /* unique in this process for all time; 0: was freed; UINT64_MAX: the device has failed */
+    uint64_t id;
+    int device; /* the driver's ordinal */
     void *context;
 };
 
@@ -66,7 +67,7 @@ struct oriel_gpu_piece {
 };
 
 /* Copies between any two kinds of memory; all pieces have the same two allocations, at least one of
- * which is device memory. Returns when all bytes have arrived. ORIEL_E_BUFFER if an allocation was
+ * which is device memory or managed. Returns when all bytes have arrived. ORIEL_E_BUFFER if an allocation was
  * freed or does not hold the bytes; ORIEL_E_OTHER if the device has failed. */
 enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count);
 

@@ -18,7 +18,8 @@ struct oriel_gpu_vendor {
     void (*unmap)(const struct oriel_gpu_mapping *mapping);
 };
 
-/* The table, once the program has loaded the driver and it is recent enough; else NULL. */
+/* The table, once the program has loaded the driver and it is recent enough; else NULL.
+ * Thread-safe. */
 const struct oriel_gpu_vendor *oriel_gpu_cuda(void);
 
 #endif

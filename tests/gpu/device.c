@@ -13,6 +13,7 @@ static struct {
 #undef CUDA_FUNCTION
 } cu;
 
+static void *library;
 static struct oriel_cu_context *context;
 static int ordinal;
 
@@ -29,7 +30,6 @@ static void need(oriel_cu_result result, const char *call)
 
 static bool driver_load(void)
 {
-    static void *library;
     if (library != NULL)
         return true;
     library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -159,4 +159,34 @@ void device_fill(void *device, int byte, size_t len_bytes)
     memset(bytes, byte, len_bytes);
     device_write(device, bytes, len_bytes);
     free(bytes);
+}
+
+bool device_fail(const char *text)
+{
+    void (*fail)(const char *text) = NULL;
+    device_open();
+    *(void **)&fail = dlsym(library, "standinFail");
+    if (fail != NULL)
+        fail(text);
+    return fail != NULL;
+}
+
+void *device_map_two(size_t size_bytes, size_t *first_bytes)
+{
+    oriel_cu_memory memory;
+    oriel_cu_pointer address;
+    device_open();
+    const struct oriel_cu_memory_properties properties = mapped_properties(true);
+    const struct oriel_cu_access access = {{ORIEL_CU_LOCATION_DEVICE, ordinal},
+                                           ORIEL_CU_ACCESS_READ_WRITE};
+    const size_t len_bytes = round_up(size_bytes);
+    NEED(mem_address_reserve, (&address, 2 * len_bytes, 0, 0, 0));
+    for (int i = 0; i < 2; i++) {
+        NEED(mem_create, (&memory, len_bytes, &properties, 0));
+        NEED(mem_map, (address + (size_t)i * len_bytes, len_bytes, 0, memory, 0));
+        NEED(mem_release, (memory));
+    }
+    NEED(mem_set_access, (address, 2 * len_bytes, &access, 1));
+    *first_bytes = len_bytes;
+    return (void *)(uintptr_t)address;
 }

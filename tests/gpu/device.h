@@ -15,6 +15,8 @@ void device_free(void *memory);
 /* Memory that the program maps itself: a virtual address with memory of cuMemCreate. */
 void *device_map(size_t size_bytes, bool can_be_shared);
 void device_unmap(void *memory, size_t size_bytes);
+/* Two memories next to each other, of *first_bytes each; never freed. */
+void *device_map_two(size_t size_bytes, size_t *first_bytes);
 void *device_alloc_managed(size_t size_bytes);
 void *device_alloc_pinned(size_t size_bytes);
 void device_free_pinned(void *memory);
@@ -23,5 +25,8 @@ void device_free_pinned(void *memory);
 void device_write(void *device, const void *host, size_t len_bytes);
 void device_read(void *host, const void *device, size_t len_bytes);
 void device_fill(void *device, int byte, size_t len_bytes);
+
+/* Errors of the stand-in from now on, as in its STANDIN_FAIL. False with a real driver. */
+bool device_fail(const char *text);
 
 #endif

@@ -6,9 +6,9 @@
  *
  * An address in a cached range that the driver does not know any more was freed. The program may
  * have host memory there meanwhile, which the kernel can read. If it cannot, the CPU could not
- * either, and the operation must fail. A context that was lost answers no question: then the cached
- * range tells device memory from host memory, so operations on the first fail, and those on the
- * second go on. */
+ * either, and the operation must fail. A context that was lost answers no question: then memory is
+ * device memory if it is in a cached range or the kernel cannot read it. So operations on the first
+ * fail, and those on host memory go on. */
 #include "gpu/cuda/driver.h"
 
 #include <pthread.h>
@@ -88,6 +88,15 @@ static struct oriel_gpu_memory freed_memory(struct oriel_gpu_memory *entry, uint
     return freed;
 }
 
+/* Memory about which the driver does not answer. Its copies fail with the driver's reason. */
+static struct oriel_gpu_memory unanswered(const struct oriel_gpu_memory *entry, uint64_t address)
+{
+    if (kernel_reads(address))
+        return host_memory();
+    return entry != NULL ? *entry
+                         : (struct oriel_gpu_memory){.kind = ORIEL_GPU_DEVICE, .id = UINT64_MAX};
+}
+
 static struct oriel_gpu_memory find_locked(uint64_t address)
 {
     struct oriel_gpu_memory found;
@@ -99,7 +108,7 @@ static struct oriel_gpu_memory find_locked(uint64_t address)
         id == entry->id)
         return *entry;
     if (ask(address, &found) != ORIEL_CU_SUCCESS)
-        return entry != NULL ? *entry : host_memory();
+        return unanswered(entry, address);
     if (found.kind == ORIEL_GPU_DEVICE)
         cache_store(&found);
     else if (found.kind == ORIEL_GPU_HOST && entry != NULL)

@@ -23,6 +23,9 @@ enum { STANDIN_EXIT_MISUSE = 86, STANDIN_DEVICES_MOST = 8 };
 oriel_cu_result standin_get_proc_address(const char *name, void **function, int version,
                                          uint64_t flags,
                                          int *status) __asm__("cuGetProcAddress_v2");
+/* From now on the errors of this text, as in STANDIN_FAIL, in place of the earlier ones. Calls are
+ * counted from 1 again. */
+void standinFail(const char *text);
 #pragma GCC visibility pop
 
 #define CUDA_FUNCTION(field, symbol, parameters) CALL_##field,
