@@ -25,6 +25,11 @@ enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned 
     return vendor_load()->copy(pieces, count);
 }
 
+bool oriel_gpu_copies_between(const void *one, const void *other)
+{
+    return vendor_load()->copies_between(one, other);
+}
+
 enum oriel_status oriel_gpu_share(const void *address, struct oriel_gpu_shared *out)
 {
     return vendor_load()->share(address, out);

@@ -71,4 +71,7 @@ struct oriel_gpu_piece {
  * freed or does not hold the bytes; ORIEL_E_OTHER if the device has failed. */
 enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count);
 
+/* False if no context can access the memory at both addresses. */
+bool oriel_gpu_copies_between(const void *one, const void *other);
+
 #endif

@@ -11,6 +11,7 @@ struct oriel_gpu_vendor {
     const char *name;
     struct oriel_gpu_memory (*find)(const void *address);
     enum oriel_status (*copy)(const struct oriel_gpu_piece *pieces, unsigned count);
+    bool (*copies_between)(const void *one, const void *other);
     /* gpu/share.h */
     enum oriel_status (*share)(const void *address, struct oriel_gpu_shared *out);
     void (*unshare)(const struct oriel_gpu_shared *shared);

@@ -162,7 +162,9 @@ enum oriel_status oriel_device_transfer(struct oriel_window *window,
         return transfer_mirrored(window, target, here, origin, to_target);
     const struct oriel_path path =
         oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
-    if (path.transport != &oriel_transport_shared && path.transport != &oriel_transport_gpu)
+    if ((path.transport != &oriel_transport_shared && path.transport != &oriel_transport_gpu) ||
+        !oriel_gpu_copies_between(oriel_at(here, at_origin.layout->low_bytes),
+                                  oriel_at(path.remote.direct, low_bytes)))
         return transfer_mirrored(window, target, here, origin, to_target);
     oriel_deferred_do(window, target->rank);
     const enum oriel_status status = oriel_copy_remote(&oriel_transport_gpu, &path.remote,

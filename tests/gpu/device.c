@@ -3,6 +3,7 @@
 #include "gpu/cuda/abi.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,13 +49,11 @@ bool device_exists(void)
            cu.device_get_count(&count) == ORIEL_CU_SUCCESS && count > 0;
 }
 
-void device_open(void)
+static void context_make(void)
 {
     int count;
     const char *rank =
         getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    if (context != NULL)
-        return;
     if (!device_exists()) {
         fprintf(stderr, "no GPU\n");
         exit(1);
@@ -62,7 +61,17 @@ void device_open(void)
     NEED(device_get_count, (&count));
     ordinal = rank != NULL ? atoi(rank) % count : 0;
     NEED(device_primary_ctx_retain, (&context, ordinal));
+}
+
+void device_open(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static _Thread_local bool is_open;
+    if (is_open)
+        return;
+    pthread_once(&once, context_make);
     NEED(ctx_set_current, (context));
+    is_open = true;
 }
 
 void *device_alloc(size_t size_bytes)

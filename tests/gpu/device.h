@@ -7,8 +7,9 @@
 #include <stddef.h>
 
 /* Ends the process if a call of the driver fails that has no reason to. */
-void device_open(void); /* loads the driver and makes a context of a device current */
-bool device_exists(void);
+/* Loads the driver, and makes a context of a device current for the calling thread. */
+void device_open(void);
+bool device_exists(void); /* not thread-safe */
 
 void *device_alloc(size_t size_bytes);
 void device_free(void *memory);

@@ -174,7 +174,9 @@ static void out_of_memory(enum window_kind kind)
     MPI_Win win = window_over(memory, BYTES);
     int64_t value = 1;
     (void)kind;
-    if (device_fail("cuMemcpyAsync:*:2")) {
+    const bool fails = device_fail("cuMemcpyAsync:*:2");
+    barrier(MPI_COMM_WORLD); /* the target may be the one that copies */
+    if (fails) {
         char rank[20];
         snprintf(rank, sizeof rank, "rank %d", right());
         error_check(put(buffer, win), MPI_ERR_NO_MEM, "MPI_Put", "OUT_OF_MEMORY", "MPI_Put");

@@ -47,9 +47,9 @@ static void functions_publish(const struct oriel_cu_driver *found)
 
 const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
 {
-    static const struct oriel_gpu_vendor vendor = {"CUDA",         oriel_cu_find,    oriel_cu_copy,
-                                                   oriel_cu_share, oriel_cu_unshare, oriel_cu_map,
-                                                   oriel_cu_unmap};
+    static const struct oriel_gpu_vendor vendor = {
+        "CUDA",         oriel_cu_find,    oriel_cu_copy, oriel_cu_copies_between,
+        oriel_cu_share, oriel_cu_unshare, oriel_cu_map,  oriel_cu_unmap};
     static _Atomic bool is_refused;
     struct oriel_cu_driver found;
     int version = 0;
@@ -68,11 +68,11 @@ const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
         return NULL;
     if (version != 0)
         oriel_warn_job("the CUDA driver is of version %d.%d, older than %d.%d: device memory is "
-                       "not supported [O21]",
+                       "not supported [O31]",
                        version / 1000, version % 1000 / 10, OLDEST_VERSION / 1000,
                        OLDEST_VERSION % 1000 / 10);
     else
-        oriel_warn_job("the CUDA driver has no function %s: device memory is not supported [O21]",
+        oriel_warn_job("the CUDA driver has no function %s: device memory is not supported [O31]",
                        missing != NULL ? missing : "cuDriverGetVersion that works");
     return NULL;
 }

@@ -38,6 +38,7 @@ void oriel_cu_stream_forget(const struct oriel_cu_stream *stream);
 
 struct oriel_gpu_memory oriel_cu_find(const void *address);
 enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned count);
+bool oriel_cu_copies_between(const void *one, const void *other);
 enum oriel_status oriel_cu_share(const void *address, struct oriel_gpu_shared *out);
 void oriel_cu_unshare(const struct oriel_gpu_shared *shared);
 enum oriel_status oriel_cu_map(const struct oriel_gpu_shared *shared,

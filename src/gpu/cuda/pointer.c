@@ -11,8 +11,9 @@
  * fail, and those on host memory go on. */
 #include "gpu/cuda/driver.h"
 
+#include <errno.h>
 #include <pthread.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { CACHED = 64 };
@@ -37,11 +38,15 @@ static void cache_store(const struct oriel_gpu_memory *memory)
     *entry = *memory;
 }
 
+/* A call that reads a set of signals there and does nothing with it. The kernel may refuse copies
+ * by process_vm_readv, also within a process. */
 static bool kernel_reads(uint64_t address)
 {
-    char byte;
-    const struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)address, 1};
-    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+    const int before = errno;
+    const bool reads =
+        syscall(SYS_rt_sigprocmask, -1, address & ~UINT64_C(7), NULL, 8) == 0 || errno != EFAULT;
+    errno = before;
+    return reads;
 }
 
 static struct oriel_gpu_memory host_memory(void)
@@ -122,4 +127,17 @@ struct oriel_gpu_memory oriel_cu_find(const void *address)
     const struct oriel_gpu_memory found = find_locked((uint64_t)(uintptr_t)address);
     pthread_mutex_unlock(&mutex);
     return found;
+}
+
+/* The driver copies between memory of cuMemAlloc of any two devices. Memory that was mapped by
+ * address is of those devices only that were given access. */
+bool oriel_cu_copies_between(const void *one, const void *other)
+{
+    int can = 0;
+    const struct oriel_gpu_memory a = oriel_cu_find(one);
+    const struct oriel_gpu_memory b = oriel_cu_find(other);
+    if (a.kind != ORIEL_GPU_DEVICE || b.kind != ORIEL_GPU_DEVICE || a.device == b.device ||
+        (a.context != NULL && b.context != NULL))
+        return true;
+    return oriel_cu.device_can_access_peer(&can, a.device, b.device) == ORIEL_CU_SUCCESS && can;
 }

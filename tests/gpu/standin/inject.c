@@ -204,6 +204,10 @@ static oriel_cu_result refused(enum standin_call call, enum standin_need need)
         standin_misuse("%s in a thread without the process's descriptors", symbols[call]);
     }
     if (need != NEEDS_NOTHING && !standin_initialised) {
+        /* a library asks what a pointer is, whatever its program has done so far */
+        if (call == CALL_pointer_get_attributes || call == CALL_pointer_get_attribute) {
+            return ORIEL_CU_ERROR_NOT_INITIALIZED;
+        }
         return standin_fault(ORIEL_CU_ERROR_NOT_INITIALIZED, "%s before cuInit", symbols[call]);
     }
     oriel_cu_result result = injected(call);
