@@ -324,7 +324,10 @@ static enum oriel_status paths_negotiate(struct create_state *state, bool *use_h
 static enum oriel_status creation_negotiate(struct create_state *state, bool *use_host)
 {
     enum oriel_status status = paths_negotiate(state, use_host);
-    return status == ORIEL_OK && *use_host ? host_check(state) : status;
+    if (status == ORIEL_OK && *use_host)
+        status = host_check(state);
+    *use_host = *use_host && status == ORIEL_OK;
+    return status;
 }
 
 /* A message that arrives while its window is incomplete would find missing words. In an internode

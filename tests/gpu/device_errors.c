@@ -167,6 +167,25 @@ static void not_mapped(enum window_kind kind)
     device_free(memory);
 }
 
+/* ORIEL_AGENT=never, and memory that other ranks cannot map: all ranks get the error. */
+static void no_agent(enum window_kind kind)
+{
+    void *memory = device_map(BYTES, false);
+    (void)kind;
+    if (getenv("ORIEL_AGENT") == NULL) {
+        harness_skip("agents are allowed");
+    } else {
+        MPI_Win win = MPI_WIN_NULL;
+        int64_t host[LONGS] = {0};
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        error_check(MPI_Win_create(world_rank == 0 ? memory : host, BYTES, 8, MPI_INFO_NULL,
+                                   MPI_COMM_WORLD, &win),
+                    MPI_ERR_UNSUPPORTED_OPERATION, "MPI_Win_create", "rank 0", "GPU");
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    }
+    device_unmap(memory, BYTES);
+}
+
 /* No memory on the device, for one operation. */
 static void out_of_memory(enum window_kind kind)
 {
@@ -233,7 +252,8 @@ end:
 static const struct test_case cases[] = {
     CASE(freed_buffer, KIND_ANY, 1),  CASE(wrong_memory, KIND_ANY, 1),
     CASE(beyond_buffer, KIND_ANY, 1), CASE(not_mapped, KIND_ANY, 1),
-    CASE(out_of_memory, KIND_ANY, 1), CASE(lost_context, KIND_ANY, 2),
+    CASE(no_agent, KIND_ANY, 2),      CASE(out_of_memory, KIND_ANY, 1),
+    CASE(lost_context, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)

@@ -175,6 +175,7 @@ static void extensions_at(struct scene *scene)
     MPIX_Win_notify_wait(scene->win, 0, 1);
     MPIX_Win_notify_wait(scene->win, 1, 1);
     memory_check(scene, "MPIX_Put_notify", 10 * left(), 1, 8);
+    MPI_Win_flush_all(scene->win);
     MPIX_Get_notify(scene->result, 8, MPI_INT64_T, right(), 8, 8, MPI_INT64_T, 1, scene->win);
     MPI_Win_flush_all(scene->win);
     MPIX_Win_notify_wait(scene->win, 1, 1);
@@ -471,6 +472,7 @@ static void absolute(enum window_kind kind)
     memory_check(&scene, "MPI_BOTTOM", 20, 1, 4);
     origin_set(&scene, 0, 0);
     MPI_Get(MPI_BOTTOM, 1, type, right(), 0, 8, MPI_INT64_T, scene.win);
+    MPI_Win_fence(0, scene.win);
     MPI_Accumulate(MPI_BOTTOM, 1, type, right(), 32, 8, MPI_INT64_T, MPI_REPLACE, scene.win);
     MPI_Win_fence(0, scene.win);
     int64_t longs[LONGS];

@@ -60,6 +60,63 @@ static void *loader_main(void *at)
     return NULL;
 }
 
+/* Only rank 0 has loaded the driver: it copies for the others. They load it afterwards, and use
+ * device memory with the same window. */
+static void without_driver(enum window_kind kind)
+{
+    int64_t host[LONGS] = {0}, got[3] = {0}, found;
+    const int64_t mine[3] = {world_rank + 1, 7, 0};
+    MPI_Win win;
+    void *memory = world_rank == 0 ? device_alloc(BYTES) : host;
+    (void)kind;
+    if (world_rank == 0)
+        device_fill(memory, 0, BYTES);
+    CHECK_OK(MPI_Win_create(memory, BYTES, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MPI_Win_lock_all(0, win);
+    MPI_Put(mine, 2, MPI_INT64_T, 0, 2 * world_rank + 2, 2, MPI_INT64_T, win);
+    MPI_Accumulate(mine + 1, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, MPI_SUM, win);
+    MPI_Compare_and_swap(mine, mine + 2, &found, MPI_INT64_T, 0, 1, win);
+    MPI_Win_flush(0, win);
+    MPI_Get(got, 2, MPI_INT64_T, 0, 2 * world_rank + 2, 2, MPI_INT64_T, win);
+    MPI_Win_flush(0, win);
+    CHECK(got[0] == world_rank + 1 && got[1] == 7, "got %lld %lld", (long long)got[0],
+          (long long)got[1]);
+    MPI_Win_unlock_all(win);
+    barrier(MPI_COMM_WORLD);
+    int64_t *buffer = device_alloc(BYTES);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+    MPI_Get(buffer, 2, MPI_INT64_T, 0, 0, 2, MPI_INT64_T, win);
+    MPI_Win_unlock(0, win);
+    device_read(got, buffer, 16);
+    CHECK(got[0] == 7 * world_size && got[1] >= 1 && got[1] <= world_size, "sum %lld, swapped %lld",
+          (long long)got[0], (long long)got[1]);
+    CHECK_OK(MPI_Win_free(&win));
+    device_free(buffer);
+    if (world_rank == 0)
+        device_free(memory);
+}
+
+/* A driver that is too old (STANDIN_VERSION): host memory is not concerned. */
+static void old_driver(enum window_kind kind)
+{
+    struct window window = window_make(kind, BYTES, 8, MPI_COMM_WORLD);
+    if (getenv("STANDIN_VERSION") == NULL)
+        harness_skip("the driver is recent enough");
+    for (int i = 0; i < 2; i++) {
+        const int64_t sent = world_rank + 10 * i;
+        int64_t got = -1;
+        MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, window.win);
+        MPI_Put(&sent, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, window.win);
+        MPI_Win_flush(right(), window.win);
+        MPI_Get(&got, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, window.win);
+        MPI_Win_unlock(right(), window.win);
+        CHECK(got == sent, "got %lld", (long long)got);
+        if (getenv("STANDIN_VERSION") != NULL)
+            device_free(device_alloc(BYTES));
+    }
+    window_free(&window);
+}
+
 static void late(enum window_kind kind)
 {
     enum { LOADERS = 3 };
@@ -96,7 +153,11 @@ static void late(enum window_kind kind)
     window_free(&window);
 }
 
-static const struct test_case cases[] = {CASE(late, KINDS_BOTH, 1)};
+static const struct test_case cases[] = {
+    CASE(without_driver, KIND_ANY, 2),
+    CASE(late, KINDS_BOTH, 1),
+    CASE(old_driver, KINDS_BOTH, 1),
+};
 
 int main(int argc, char **argv)
 {
