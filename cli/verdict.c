@@ -217,6 +217,12 @@ static const char *slow_path_remedy(const struct oriel_member_sum *memory, uint3
         {"too much of the run time", "Keep the window for longer, or allocate the memory with "
                                      "MPI_Win_allocate or MPI_Alloc_mem"},
         {"ORIEL_NET=off", "Run without ORIEL_NET=off"},
+        {"a POSIX file descriptor as handle type",
+         "Allocate the memory with cuMemAlloc, or give cuMemCreate a POSIX file descriptor as "
+         "handle type"},
+        {"its driver moves", "Use device memory in place of managed memory"},
+        {"has not loaded the driver", "Load the GPU's driver in all ranks before the window is "
+                                      "created"},
     };
     enum { DYNAMIC = 3 };
     for (size_t i = 0; i < sizeof remedies / sizeof remedies[0]; i++)

@@ -1,6 +1,7 @@
 /* MPIX_Win_wait_until and test_until (oriel/ext.h): their arguments. sync/memory_wait.c waits. */
 #include "api/api.h"
 #include "api/argument_checks.h"
+#include "gpu/gpu.h"
 #include "sync/memory_wait.h"
 #include "window/handle.h"
 
@@ -41,8 +42,6 @@ static enum oriel_status awaited_make(struct oriel_window *window, MPI_Aint disp
     if (window->holding != NULL)
         return oriel_fail(ORIEL_E_ARG, "the window was opened from a memory handle: only the "
                                        "memory's owner waits for values in it");
-    if (window->targets[window->rank].placement == ORIEL_PLACEMENT_DEVICE)
-        return oriel_fail(ORIEL_E_UNSUPPORTED, "the CPU cannot wait for values in device memory");
     enum oriel_status status = oriel_type_find(datatype, &place.side.type);
     if (status == ORIEL_OK)
         status = check_integer(place.side.type, awaited);
@@ -51,6 +50,8 @@ static enum oriel_status awaited_make(struct oriel_window *window, MPI_Aint disp
     if (status != ORIEL_OK)
         return status;
     const uint64_t address = (uint64_t)(uintptr_t)window->base + place.offset_bytes;
+    if (oriel_gpu_is_device((const void *)(uintptr_t)address) || oriel_gpu_is_device(value))
+        return oriel_fail(ORIEL_E_UNSUPPORTED, "the CPU cannot wait for values in device memory");
     if (address % awaited->size_bytes != 0)
         return oriel_fail(ORIEL_E_ARG, "the element at displacement %ld is not aligned",
                           (long)disp);

@@ -3,8 +3,10 @@
 #include "create/attach.h"
 
 #include "base/hash_table.h"
+#include "base/options.h"
 #include "create/path_info.h"
 #include "create/regions.h"
+#include "memory/agent_area.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -95,6 +97,10 @@ enum oriel_status oriel_attach(struct oriel_window *window, uint64_t address, ui
     enum oriel_status status = oriel_user_memory_open(address, size_bytes, window->n > 1, &memory);
     if (status != ORIEL_OK)
         return status == ORIEL_E_NO_MEM ? attach_no_memory() : status;
+    if (memory->shared_offset != 0)
+        oriel_store_relaxed(&window->control->has_device, 1);
+    if (window->n > 1 && memory->shared_offset != 0 && oriel_options()->agent != ORIEL_AGENT_NEVER)
+        (void)oriel_agent_open(); /* for origins that cannot map it; they report a failure */
     status = attached_insert(window, memory, address);
     if (status != ORIEL_OK) {
         oriel_user_memory_close(memory);
@@ -130,15 +136,13 @@ struct paths {
     size_t room;
 };
 
-/* Adds the paths of one attached memory. Stores its reason if a part of it is reached by copies. */
+/* Adds the paths of one attached memory. */
 static void attached_add_paths(void *visited, void *context)
 {
     const struct oriel_user_memory *memory = visited;
     struct paths *paths = context;
-    const unsigned own = oriel_user_memory_paths(memory);
-    paths->all |= own;
-    if ((own & ORIEL_PATH_COPY) != 0)
-        snprintf(paths->reason, paths->room, "%s", memory->reason);
+    paths->all |= oriel_user_memory_paths(memory);
+    oriel_user_memory_reason(memory, paths->reason, paths->room);
 }
 
 unsigned oriel_attached_paths(struct oriel_window *window, char *reason, size_t room)

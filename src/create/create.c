@@ -281,8 +281,22 @@ static enum oriel_status agree_on_host(bool others_want)
     return ORIEL_OK;
 }
 
+/* The host would crash on device memory: no rank gets the window. */
+static enum oriel_status host_check(const struct create_state *state)
+{
+    char reason[200];
+    snprintf(reason, sizeof reason, "%s", oriel_fail_message());
+    for (int32_t i = 0; i < state->window->n; i++)
+        if (rank_record(state, i)->is_device)
+            return oriel_fail(ORIEL_E_UNSUPPORTED,
+                              "the memory of rank %d is of a GPU, and the host MPI would have to "
+                              "create the window: %s",
+                              (int)i, reason);
+    return ORIEL_OK;
+}
+
 /* Steps 2 to 5. */
-static enum oriel_status creation_negotiate(struct create_state *state, bool *use_host)
+static enum oriel_status paths_negotiate(struct create_state *state, bool *use_host)
 {
     bool done;
     enum oriel_status status = oriel_create_state_exchange(state, &done);
@@ -316,6 +330,15 @@ static enum oriel_status creation_negotiate(struct create_state *state, bool *us
     (void)oriel_fail(ORIEL_E_OTHER, "no cross-memory copies, and ORIEL_AGENT=never");
     oriel_create_state_note_host(state);
     return ORIEL_OK;
+}
+
+static enum oriel_status creation_negotiate(struct create_state *state, bool *use_host)
+{
+    enum oriel_status status = paths_negotiate(state, use_host);
+    if (status == ORIEL_OK && *use_host)
+        status = host_check(state);
+    *use_host = *use_host && status == ORIEL_OK;
+    return status;
 }
 
 /* A message that arrives while its window is incomplete would find missing words. In an internode

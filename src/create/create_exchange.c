@@ -185,7 +185,7 @@ static uint32_t conclude_records(struct oriel_shm_rendezvous *rendezvous, void *
     bool all_copy = true;
     for (int32_t i = 0; i < rendezvous->group->n; i++) {
         const struct create_record *record = oriel_shm_rendezvous_record(rendezvous, i);
-        if (!record_is_complete(creation, record) || record->only_owner_copies ||
+        if (!record_is_complete(creation, record) ||
             record->target.placement == ORIEL_PLACEMENT_DEVICE)
             return CONTINUE_STEPS;
         some_by_copy = some_by_copy || record->target.placement != ORIEL_PLACEMENT_DIRECT;

@@ -218,10 +218,7 @@ static enum oriel_status cma_probe_targets(struct create_state *state)
             continue;
         }
         is_needed = true;
-        status =
-            record->only_owner_copies
-                ? oriel_fail(ORIEL_E_OTHER, "a GPU's driver manages the memory of rank %d", (int)i)
-                : oriel_mechanism_probe_cma(window->group->peers[i]);
+        status = oriel_mechanism_probe_cma(window->group->peers[i]);
     }
     if (is_needed && status == ORIEL_OK && state->rendezvous != NULL)
         cma_probe_all(state->rendezvous);

@@ -102,7 +102,7 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
         target->direct_low = middle->start - target->address;
         target->direct_bytes = middle->end - middle->start;
         target->offset = middle->offset - target->direct_low;
-    } else if (memory->shared_offset != 0) { /* all of it is device memory */
+    } else if (memory->shared_offset != 0) { /* all of it is of one allocation */
         target->placement = ORIEL_PLACEMENT_DEVICE;
         target->offset = memory->shared_offset;
     } else if (memory->range_count == 1) {
@@ -114,7 +114,6 @@ static enum oriel_status user_memory_prepare(struct create_state *state)
     }
     if (target->placement != ORIEL_PLACEMENT_DIRECT)
         state->own.agent = agent_readiness();
-    state->own.only_owner_copies = memory->only_owner_copies;
     return ORIEL_OK;
 }
 
@@ -224,6 +223,8 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
     oriel_hints_init(hints);
     enum oriel_status status = oriel_hints_read(hints, creation->info);
     state->window->only_host_buffers = !oriel_hints_allow_device(hints);
+    state->own.is_device =
+        creation->flavour == ORIEL_FLAVOUR_CREATE && oriel_gpu_is_device(creation->base);
     state->own.version = RECORD_VERSION;
     state->own.is_freeing = oriel_comm_cache_is_freeing(creation->comm);
     state->own.node = oriel_pages_node();
@@ -248,7 +249,7 @@ enum oriel_status oriel_create_state_prepare(struct create_state *state)
     if (status == ORIEL_OK)
         status = window_memory_prepare(state);
     state->own.paths = paths_of_memory(state);
-    if (status != ORIEL_E_OTHER)
+    if (status != ORIEL_E_OTHER || state->own.is_device)
         return status;
     oriel_create_state_note_host(state);
     state->own.wants_host = 1;

@@ -34,8 +34,8 @@ struct create_record {
     struct oriel_pages_placement placement; /* of its memory, if the kernel can do it */
     /* the rank is in MPI_Comm_free of the communicator, which gets no rendezvous now */
     uint8_t is_freeing;
-    uint8_t paths;             /* ORIEL_PATH_* of its memory */
-    uint8_t only_owner_copies; /* its memory moves to and from a GPU */
+    uint8_t paths;     /* ORIEL_PATH_* of its memory */
+    uint8_t is_device; /* its memory is a GPU's, which the host cannot access */
     /* the window's id in messages from other nodes; unique within the process */
     uint64_t internode_id;
     uint64_t alignment;

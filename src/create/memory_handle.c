@@ -14,7 +14,7 @@
 #include "create/node_map.h"
 #include "memory/agent_area.h"
 #include "memory/mechanism.h"
-#include "rma/region_lookup.h"
+#include "rma/path_select.h"
 #include "sync/holder_epochs.h"
 #include "window/host_objects.h"
 
@@ -188,6 +188,18 @@ static struct oriel_target target_part(const struct oriel_target *whole, uint64_
     return part;
 }
 
+/* Whether any of the bytes [from, end) are memory of a GPU. */
+static bool has_gpu_memory(const struct oriel_window *window, uint64_t from, uint64_t end)
+{
+    bool found = false;
+    while (from < end && !found) {
+        const struct oriel_path_range alike = oriel_path_range_at(window, window->rank, from);
+        found = alike.device != NULL;
+        from = alike.end;
+    }
+    return found;
+}
+
 static enum oriel_status find_part(const struct oriel_window *window, int64_t disp,
                                    int64_t size_bytes, struct oriel_target *part)
 {
@@ -209,6 +221,8 @@ static enum oriel_status find_part(const struct oriel_window *window, int64_t di
                           "%lld bytes from displacement %lld exceed this rank's memory in the "
                           "window",
                           (long long)size_bytes, (long long)disp);
+    if (has_gpu_memory(window, (uint64_t)from, (uint64_t)from + (uint64_t)size_bytes))
+        return oriel_fail(ORIEL_E_UNSUPPORTED, "memory of a GPU has no memory handles");
     *part = target_part(own, (uint64_t)from, (uint64_t)size_bytes);
     return ORIEL_OK;
 }

@@ -18,7 +18,7 @@ static unsigned local_paths(struct oriel_window *window, char *reason, size_t ro
         return oriel_attached_paths(window, reason, room);
     if (window->user_memory == NULL)
         return window->host->size_bytes > 0 ? ORIEL_PATH_DIRECT : 0;
-    snprintf(reason, room, "%s", window->user_memory->reason);
+    oriel_user_memory_reason(window->user_memory, reason, room);
     return oriel_user_memory_paths(window->user_memory);
 }
 
@@ -28,29 +28,32 @@ static void text_append(char *text, size_t room, const char *separator, const ch
     snprintf(text + used, room - used, "%s%s", used > 0 ? separator : "", more);
 }
 
-/* The paths of the ranks on this node. */
+/* The paths of the ranks on this node. slow: why there is no faster one. */
 static void node_paths_append(struct oriel_path_info *paths, const struct oriel_window *window,
-                              unsigned path_bits, const char *no_promotion)
+                              unsigned path_bits, const char *slow)
 {
+    const bool is_copied = (path_bits & ORIEL_PATH_COPY) != 0;
+    const bool is_by_agent =
+        (path_bits & ORIEL_PATH_AGENT) != 0 ||
+        (window->by_agent && (path_bits & (ORIEL_PATH_COPY | ORIEL_PATH_GPU)) != 0);
     if ((path_bits & ORIEL_PATH_DIRECT) != 0)
         text_append(paths->names, sizeof paths->names, "+", "direct");
     if ((path_bits & ORIEL_PATH_PROMOTED) != 0)
         text_append(paths->names, sizeof paths->names, "+", "promoted");
     if ((path_bits & ORIEL_PATH_GPU) != 0)
         text_append(paths->names, sizeof paths->names, "+", "gpu");
-    if ((path_bits & ORIEL_PATH_COPY) == 0 && !((path_bits & ORIEL_PATH_GPU) && window->by_agent))
+    if (is_copied && !window->by_agent)
+        text_append(paths->names, sizeof paths->names, "+", "cma");
+    if (is_by_agent)
+        text_append(paths->names, sizeof paths->names, "+", "agent");
+    if (slow[0] != '\0')
+        text_append(paths->reason, sizeof paths->reason, "; ", slow);
+    if (!is_by_agent || (path_bits & ORIEL_PATH_AGENT) != 0)
         return;
-    text_append(paths->names, sizeof paths->names, "+", window->by_agent ? "agent" : "cma");
-    if (no_promotion[0] != '\0') {
-        text_append(paths->reason, sizeof paths->reason, "; ", "promotion: ");
-        strncat(paths->reason, no_promotion, sizeof paths->reason - strlen(paths->reason) - 1);
-    }
-    if (window->by_agent) {
-        text_append(paths->reason, sizeof paths->reason, "; ", "cma: ");
-        strncat(paths->reason,
-                window->host->no_cma[0] != '\0' ? window->host->no_cma : "refused to another rank",
-                sizeof paths->reason - strlen(paths->reason) - 1);
-    }
+    text_append(paths->reason, sizeof paths->reason, "; ", is_copied ? "cma: " : "gpu: ");
+    strncat(paths->reason,
+            window->host->no_cma[0] != '\0' ? window->host->no_cma : "refused to another rank",
+            sizeof paths->reason - strlen(paths->reason) - 1);
 }
 
 /* This process's paths to the part that it has opened (memory_open.c). */
@@ -71,18 +74,20 @@ static void progress_find(struct oriel_path_info *paths, const struct oriel_wind
                           unsigned path_bits)
 {
     const bool copied = (path_bits & ORIEL_PATH_COPY) != 0;
-    const bool reached = (path_bits & ~(unsigned)ORIEL_PATH_COPY) != 0;
+    const bool reached = (path_bits & ~(unsigned)(ORIEL_PATH_COPY | ORIEL_PATH_AGENT)) != 0;
+    const bool served = (path_bits & ORIEL_PATH_AGENT) != 0;
     const bool has_origins = window->here > 1 || window->holding != NULL;
     if (has_origins && (reached || (copied && !window->by_agent)))
         text_append(paths->progress, sizeof paths->progress, "+", "origin");
-    if ((has_origins && copied && window->by_agent) || (window->here < window->n && path_bits != 0))
+    if ((has_origins && (served || (copied && window->by_agent))) ||
+        (window->here < window->n && path_bits != 0))
         text_append(paths->progress, sizeof paths->progress, "+", "thread");
 }
 
 struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
 {
     struct oriel_path_info paths = {.names = "", .progress = "", .reason = ""};
-    char no_promotion[240] = "";
+    char slow[240] = "";
     if (window->holding != NULL && window->internode != NULL) {
         text_append(paths.names, sizeof paths.names, "+", "ucx");
         text_append(paths.progress, sizeof paths.progress, "+", "thread");
@@ -90,15 +95,15 @@ struct oriel_path_info oriel_path_info_get(struct oriel_window *window)
     }
     if (window->holding != NULL) {
         const unsigned opened = opened_paths(window);
-        node_paths_append(&paths, window, opened, no_promotion);
+        node_paths_append(&paths, window, opened, slow);
         progress_find(&paths, window, opened);
         return paths;
     }
     if (window->n == 1)
         return paths; /* there are no other ranks */
-    unsigned path_bits = local_paths(window, no_promotion, sizeof no_promotion);
+    unsigned path_bits = local_paths(window, slow, sizeof slow);
     if (window->here > 1)
-        node_paths_append(&paths, window, path_bits, no_promotion);
+        node_paths_append(&paths, window, path_bits, slow);
     if (window->here < window->n && path_bits != 0)
         text_append(paths.names, sizeof paths.names, "+", "ucx");
     progress_find(&paths, window, path_bits);

@@ -12,10 +12,12 @@
 #include "base/options.h"
 #include "base/wait.h"
 #include "gpu/share.h"
+#include "memory/agent_area.h"
 #include "memory/file.h"
 #include "memory/polled_area.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,9 +189,9 @@ static enum oriel_status ordinary_range_append(struct oriel_user_memory *memory,
 
 /* --- memory that a GPU uses --- */
 
-/* Device memory of one allocation: what other ranks must know to map it. */
+/* Memory of one allocation that the GPU's driver copies: what other ranks must know to map it. */
 static enum oriel_status device_range_append(struct oriel_user_memory *memory, uintptr_t start,
-                                             uintptr_t end)
+                                             uintptr_t end, bool others)
 {
     struct oriel_gpu_shared shared;
     uint64_t offset;
@@ -199,7 +201,7 @@ static enum oriel_status device_range_append(struct oriel_user_memory *memory, u
     if (end > shared.end)
         status = oriel_fail(ORIEL_E_BASE,
                             "the memory of %lu bytes at %#lx ends %lu bytes after the allocation "
-                            "of device memory that it begins in; it must be of one allocation",
+                            "of a GPU's memory that it begins in; it must be of one allocation",
                             (unsigned long)(end - start), (unsigned long)start,
                             (unsigned long)(end - shared.end));
     else
@@ -208,8 +210,12 @@ static enum oriel_status device_range_append(struct oriel_user_memory *memory, u
         oriel_gpu_unshare(&shared);
         return status;
     }
-    memcpy(oriel_file_base() + offset, &shared, sizeof shared);
+    struct oriel_gpu_shared *stored = (struct oriel_gpu_shared *)(oriel_file_base() + offset);
+    oriel_agent_serve_devices();
+    *stored = shared;
     memory->shared_offset = offset;
+    memory->is_mapped_by_none = shared.refusal[0] != '\0';
+    memory->reason = others ? stored->refusal : "";
     return range_append(memory,
                         &(struct oriel_memory_range){start, end, ORIEL_SHARING_DEVICE, offset});
 }
@@ -222,8 +228,8 @@ static void device_range_release(struct oriel_user_memory *memory)
     oriel_file_free(memory->shared_offset);
 }
 
-/* Device memory; and host memory whose pages a GPU uses, which must stay where they are. *is_done:
- * it is one of these. */
+/* Device memory, managed memory; and host memory whose pages a GPU uses, which must stay where they
+ * are. *is_done: it is one of these. */
 static enum oriel_status gpu_range_append(struct oriel_user_memory *memory, uintptr_t start,
                                           uintptr_t end, bool others, bool *is_done)
 {
@@ -231,12 +237,10 @@ static enum oriel_status gpu_range_append(struct oriel_user_memory *memory, uint
     *is_done = allocation.kind != ORIEL_GPU_HOST;
     if (!*is_done)
         return ORIEL_OK;
-    if (allocation.kind == ORIEL_GPU_DEVICE)
-        return device_range_append(memory, start, end);
-    memory->only_owner_copies = allocation.kind == ORIEL_GPU_MANAGED;
+    if (allocation.kind != ORIEL_GPU_PINNED)
+        return device_range_append(memory, start, end, others);
     if (others)
-        memory->reason = allocation.kind == ORIEL_GPU_MANAGED ? "it is managed by a GPU's driver"
-                                                              : "it is pinned for a GPU";
+        memory->reason = "it is pinned for a GPU";
     return range_append(memory, &(struct oriel_memory_range){start, end, ORIEL_SHARING_PRIVATE, 0});
 }
 
@@ -341,5 +345,13 @@ unsigned oriel_user_memory_paths(const struct oriel_user_memory *memory)
     unsigned all = 0;
     for (size_t i = 0; i < memory->range_count; i++)
         all |= path_bits[memory->ranges[i].place];
-    return all;
+    return memory->is_mapped_by_none ? ORIEL_PATH_AGENT : all;
+}
+
+void oriel_user_memory_reason(const struct oriel_user_memory *memory, char *text, size_t room)
+{
+    const size_t used = strlen(text);
+    if (memory->reason[0] != '\0' && strstr(text, memory->reason) == NULL)
+        snprintf(text + used, room - used, "%s%s: %s", used > 0 ? "; " : "",
+                 memory->is_mapped_by_none ? "gpu" : "promotion", memory->reason);
 }

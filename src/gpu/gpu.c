@@ -1,47 +1,17 @@
-/* Whether there is a driver, and calls of it. */
+/* Calls of the driver. */
 #include "gpu/gpu.h"
 
-#include "base/tls_cache.h"
 #include "gpu/share.h"
 #include "gpu/update.h"
 #include "gpu/vendor.h"
 
-#include <link.h>
-#include <pthread.h>
 #include <unistd.h>
 
 _Atomic(const struct oriel_gpu_vendor *) oriel_gpu_vendor;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-
 static const struct oriel_gpu_vendor *vendor_load(void)
 {
     return atomic_load_explicit(&oriel_gpu_vendor, memory_order_acquire);
-}
-
-/* The number of libraries that were loaded so far. */
-static int count_loads(struct dl_phdr_info *info, size_t len_bytes, void *loads)
-{
-    (void)len_bytes;
-    *(unsigned long long *)loads = info->dlpi_adds;
-    return 1;
-}
-
-void oriel_gpu_look(void)
-{
-    static _Atomic unsigned long long looked_at; /* number of loads at the last look */
-    unsigned long long loads = 0;
-    dl_iterate_phdr(count_loads, &loads);
-    if (vendor_load() != NULL ||
-        atomic_exchange_explicit(&looked_at, loads, memory_order_relaxed) == loads)
-        return;
-    pthread_mutex_lock(&mutex);
-    const struct oriel_gpu_vendor *found = vendor_load() == NULL ? oriel_gpu_cuda() : NULL;
-    if (found != NULL) {
-        atomic_store_explicit(&oriel_gpu_vendor, found, memory_order_release);
-        oriel_tls_cache_invalidate(); /* windows that are in it have the fast paths */
-    }
-    pthread_mutex_unlock(&mutex);
 }
 
 struct oriel_gpu_memory oriel_gpu_find(const void *address)
@@ -112,6 +82,11 @@ bool oriel_gpu_update(const struct oriel_gpu_update *update, enum oriel_status *
     return true;
 }
 
+bool oriel_gpu_copies_between(const void *one, const void *other)
+{
+    return vendor_load()->copies_between(one, other);
+}
+
 enum oriel_status oriel_gpu_share(const void *address, struct oriel_gpu_shared *out)
 {
     return vendor_load()->share(address, out);
@@ -126,6 +101,8 @@ enum oriel_status oriel_gpu_map(const struct oriel_gpu_shared *shared,
                                 struct oriel_gpu_mapping *out)
 {
     const struct oriel_gpu_vendor *vendor = vendor_load();
+    if (shared->refusal[0] != '\0')
+        return oriel_fail(ORIEL_E_OTHER, "%s", shared->refusal);
     if (vendor == NULL)
         return oriel_fail(ORIEL_E_OTHER,
                           "process %d has not loaded the driver of the GPU whose memory it is to "

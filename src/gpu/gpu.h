@@ -46,8 +46,9 @@ struct oriel_gpu_memory {
     uint64_t
         start; /* of the allocation, or of all that the program has reserved around a mapping */
     uint64_t end;
-    uint64_t id; /* unique in this process for all time; 0: was freed */
-    int device;  /* the driver's ordinal */
+    /* unique in this process for all time; 0: was freed; UINT64_MAX: the device has failed */
+    uint64_t id;
+    int device; /* the driver's ordinal */
     void *context;
 };
 
@@ -87,8 +88,8 @@ struct oriel_gpu_copies {
 };
 
 /* Copies between any two kinds of memory; all pieces have the same two allocations, at least one of
- * which is device memory. Without begun, returns when all bytes have arrived; else the copies may
- * be left to the end of begun. ORIEL_E_BUFFER if an allocation was freed or does not hold the
+ * which is device memory or managed. Without begun, returns when all bytes have arrived; else the
+ * copies may be left to the end of begun. ORIEL_E_BUFFER if an allocation was freed or does not hold the
  * bytes; ORIEL_E_OTHER if the device has failed. */
 enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count,
                                  struct oriel_gpu_copies *begun);
@@ -98,5 +99,8 @@ enum oriel_status oriel_gpu_copies_end(struct oriel_gpu_copies *begun);
 
 /* Waits for all that the program has enqueued on its stream so far, if it has named one. */
 enum oriel_status oriel_gpu_stream_wait(struct oriel_gpu_copies *begun);
+
+/* False if no context can access the memory at both addresses. */
+bool oriel_gpu_copies_between(const void *one, const void *other);
 
 #endif

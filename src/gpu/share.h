@@ -15,6 +15,7 @@ struct oriel_gpu_shared {
     int32_t fd;       /* of the owner: a handle of the allocation; -1: legacy has it */
     uint8_t uuid[16]; /* of the device */
     uint8_t legacy[64];
+    char refusal[160]; /* why no other process can map it; empty if others can */
 };
 
 /* An allocation of another process, mapped here; of this process, its own address. */
@@ -27,8 +28,8 @@ struct oriel_gpu_mapping {
 };
 
 /* Shares the allocation at an address, or the one mapping there if the program has mapped several
- * next to each other. ORIEL_E_UNSUPPORTED with the reason if it is of a sort that cannot be shared.
- */
+ * next to each other. Of memory that no other process can map, *out has the reason, and its owner
+ * copies for the others. */
 enum oriel_status oriel_gpu_share(const void *address, struct oriel_gpu_shared *out);
 void oriel_gpu_unshare(const struct oriel_gpu_shared *shared);
 

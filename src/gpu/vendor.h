@@ -18,6 +18,7 @@ struct oriel_gpu_vendor {
     enum oriel_status (*stream_wait)(const struct oriel_gpu_stream *stream);
     /* gpu/update.h; the operators that move elements only if there is a result */
     bool (*update)(const struct oriel_gpu_update *update, enum oriel_status *status);
+    bool (*copies_between)(const void *one, const void *other);
     /* gpu/share.h */
     enum oriel_status (*share)(const void *address, struct oriel_gpu_shared *out);
     void (*unshare)(const struct oriel_gpu_shared *shared);
@@ -25,7 +26,8 @@ struct oriel_gpu_vendor {
     void (*unmap)(const struct oriel_gpu_mapping *mapping);
 };
 
-/* The table, once the program has loaded the driver and it is recent enough; else NULL. */
+/* The table, once the program has loaded the driver and it is recent enough; else NULL.
+ * Thread-safe. */
 const struct oriel_gpu_vendor *oriel_gpu_cuda(void);
 
 #endif

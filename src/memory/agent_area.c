@@ -45,6 +45,14 @@ enum oriel_status oriel_agent_open(void)
     return status;
 }
 
+void oriel_agent_serve_devices(void)
+{
+    pthread_mutex_lock(&mutex);
+    if (is_open)
+        oriel_agent_share_descriptors();
+    pthread_mutex_unlock(&mutex);
+}
+
 void oriel_agent_close(void)
 {
     pthread_mutex_lock(&mutex);

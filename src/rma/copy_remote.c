@@ -122,10 +122,10 @@ static enum oriel_status copy_walk(struct mover *mover)
     return status == ORIEL_OK ? pieces_deliver(mover) : status;
 }
 
-static enum oriel_status move_by_cursors(const struct oriel_transport *transport,
-                                         const struct oriel_remote *remote,
-                                         const struct oriel_items *target, char *here,
-                                         const struct oriel_items *origin, bool to_target)
+enum oriel_status oriel_copy_by_pieces(const struct oriel_transport *transport,
+                                       const struct oriel_remote *remote,
+                                       const struct oriel_items *target, char *here,
+                                       const struct oriel_items *origin, bool to_target)
 {
     struct mover mover;
     mover.transport = transport;
@@ -192,7 +192,7 @@ enum oriel_status oriel_copy_remote(const struct oriel_transport *transport,
         get_whole(transport, remote, target, here, origin))
         return ORIEL_OK;
     if (transport != &oriel_transport_shared || !oriel_copy_is_supported(target, origin))
-        return move_by_cursors(transport, remote, target, here, origin, to_target);
+        return oriel_copy_by_pieces(transport, remote, target, here, origin, to_target);
     bool copied = to_target ? oriel_copy_items(remote->direct, target, here, origin)
                             : oriel_copy_items(here, origin, remote->direct, target);
     return copied ? ORIEL_OK : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");

@@ -12,4 +12,10 @@ enum oriel_status oriel_copy_remote(const struct oriel_transport *transport,
                                     const struct oriel_items *target, char *here,
                                     const struct oriel_items *origin, bool to_target);
 
+/* The same by the transport's slots for pieces only, with remote as it is. */
+enum oriel_status oriel_copy_by_pieces(const struct oriel_transport *transport,
+                                       const struct oriel_remote *remote,
+                                       const struct oriel_items *target, char *here,
+                                       const struct oriel_items *origin, bool to_target);
+
 #endif

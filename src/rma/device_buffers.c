@@ -15,6 +15,7 @@
 #include "internode/origin/origin_sync.h"
 #include "rma/copy_remote.h"
 #include "rma/deferred.h"
+#include "rma/mixed_regions.h"
 #include "rma/path_select.h"
 #include "rma/rma.h"
 
@@ -23,6 +24,44 @@
 static struct oriel_items items_of(const struct oriel_side *side)
 {
     return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
+}
+
+/* Returns false if there are no bytes. */
+static bool bounds_of(const void *here, const struct oriel_side *side, const char **low,
+                      const char **high)
+{
+    int64_t low_bytes, high_bytes;
+    if (side->count * side->type->size_bytes == 0)
+        return false;
+    oriel_layout_bounds(side->type->layout, side->count, side->type->extent_bytes, &low_bytes,
+                        &high_bytes);
+    *low = oriel_at(here, low_bytes);
+    *high = oriel_at(here, high_bytes);
+    return true;
+}
+
+bool oriel_buffer_ends_on_device(const void *here, const struct oriel_side *side)
+{
+    const char *low, *high;
+    return bounds_of(here, side, &low, &high) && oriel_gpu_is_device(high - 1);
+}
+
+/* The driver's copies, and kernels, rely on it. If the device has failed, the copy says so. */
+static enum oriel_status buffer_check(const void *here, const struct oriel_side *side)
+{
+    const char *low, *high;
+    if (!bounds_of(here, side, &low, &high))
+        return ORIEL_OK;
+    const struct oriel_gpu_memory memory = oriel_gpu_find(low);
+    if (memory.kind == ORIEL_GPU_DEVICE && memory.id == 0)
+        return oriel_fail(ORIEL_E_BUFFER, "the device memory at %p was freed", (const void *)low);
+    if (memory.kind == ORIEL_GPU_DEVICE &&
+        (memory.id == UINT64_MAX || (uint64_t)(uintptr_t)high <= memory.end))
+        return ORIEL_OK;
+    return oriel_fail(ORIEL_E_BUFFER,
+                      "the buffer's bytes from %p to %p are not all in one allocation of device "
+                      "memory",
+                      (const void *)low, (const void *)high);
 }
 
 /* --- mirrors --- */
@@ -38,19 +77,20 @@ static enum oriel_status mirror_copy(struct oriel_mirror *mirror, bool to_device
 enum oriel_status oriel_mirror_open(struct oriel_mirror *mirror, const void *buffer,
                                     const struct oriel_side *side, bool is_read)
 {
-    int64_t low_bytes, high_bytes;
+    const char *low, *high;
     char *here = (char *)(uintptr_t)buffer;
     *mirror = (struct oriel_mirror){.here = here, .device = here, .side = side};
-    if (side->count * side->type->size_bytes == 0 || !oriel_buffer_is_device(buffer, side))
+    if (!bounds_of(buffer, side, &low, &high) || !oriel_buffer_is_device(buffer, side))
         return ORIEL_OK;
-    oriel_layout_bounds(side->type->layout, side->count, side->type->extent_bytes, &low_bytes,
-                        &high_bytes);
-    mirror->memory = malloc((size_t)(high_bytes - low_bytes));
+    enum oriel_status status = buffer_check(buffer, side);
+    if (status != ORIEL_OK)
+        return status;
+    mirror->memory = malloc((size_t)(high - low));
     if (mirror->memory == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a copy of %lld bytes of device memory",
-                          (long long)(high_bytes - low_bytes));
-    mirror->here = oriel_at(mirror->memory, -low_bytes);
-    const enum oriel_status status = is_read ? mirror_copy(mirror, false) : ORIEL_OK;
+                          (long long)(high - low));
+    mirror->here = oriel_at(mirror->memory, here - low);
+    status = is_read ? mirror_copy(mirror, false) : ORIEL_OK;
     if (status != ORIEL_OK)
         oriel_mirror_close(mirror);
     return status;
@@ -159,14 +199,21 @@ enum oriel_status oriel_device_transfer(struct oriel_window *window,
     const uint64_t len_bytes = source->count * source->layout->size_bytes;
     if (len_bytes == 0)
         return ORIEL_OK;
+    const enum oriel_status checked = buffer_check(here, origin);
+    if (checked != ORIEL_OK)
+        return checked;
     if (oriel_is_internode(window, target->rank))
         return transfer_mirrored(window, target, here, origin, to_target);
     items_trim(to_target ? &at_target : &at_origin, len_bytes);
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
                         &high_bytes);
+    if (oriel_regions_are_mixed(window, target))
+        return transfer_mirrored(window, target, here, origin, to_target);
     struct oriel_path path =
         oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
-    if (path.transport != &oriel_transport_shared && path.transport != &oriel_transport_gpu)
+    if ((path.transport != &oriel_transport_shared && path.transport != &oriel_transport_gpu) ||
+        !oriel_gpu_copies_between(oriel_at(here, at_origin.layout->low_bytes),
+                                  oriel_at(path.remote.direct, low_bytes)))
         return transfer_mirrored(window, target, here, origin, to_target);
     oriel_deferred_do(window, target->rank);
     path.remote.begun = oriel_device_copies(window);

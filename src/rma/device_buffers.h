@@ -29,12 +29,18 @@ static inline enum oriel_status oriel_device_wait(struct oriel_window *window)
 
 void oriel_device_copies_free(struct oriel_window *window);
 
-/* Whether the first byte of the items at here is device memory. */
+/* Whether the last byte of the items at here is device memory. */
+bool oriel_buffer_ends_on_device(const void *here, const struct oriel_side *side);
+
+/* Whether the first byte of the items at here is device memory, or the last byte: a datatype with
+ * absolute addresses may have both kinds of memory. */
 static inline bool oriel_buffer_is_device(const void *here, const struct oriel_side *side)
 {
-    return here != NULL || side->type->layout->low_bytes != 0
-               ? oriel_gpu_is_device(oriel_at(here, side->type->layout->low_bytes))
-               : false;
+    const int64_t low_bytes = side->type->layout->low_bytes;
+    if (here == NULL && low_bytes == 0)
+        return false;
+    return oriel_gpu_is_device(oriel_at(here, low_bytes)) ||
+           (!side->type->dense && oriel_buffer_ends_on_device(here, side));
 }
 
 /* The mirror of a buffer; of one in host memory, the buffer itself. */

@@ -120,7 +120,13 @@ static enum oriel_status batch_execute(struct batch *batch, const struct oriel_e
                : batch->path.transport->write_pieces(&batch->path.remote, out, batch->count);
 }
 
-/* Adds the list's next element; false if it overlaps one of the batch. */
+/* Whether one address of this process plus offsets leads to both. */
+static bool is_reached_alike(const struct oriel_remote *one, const struct oriel_remote *other)
+{
+    return (uintptr_t)one->direct - one->address == (uintptr_t)other->direct - other->address;
+}
+
+/* Adds the list's next element; false if it overlaps one of the batch, or needs another path. */
 static bool batch_add(struct batch *batch, const struct oriel_path *path, uint64_t which,
                       uint64_t extent_bytes)
 {
@@ -128,6 +134,10 @@ static bool batch_add(struct batch *batch, const struct oriel_path *path, uint64
         batch->path = *path;
         batch->first = which;
     }
+    if (path->transport != batch->path.transport ||
+        (path->transport == &oriel_transport_gpu &&
+         !is_reached_alike(&path->remote, &batch->path.remote)))
+        return false;
     const int64_t offset_bytes = (int64_t)(path->remote.address - batch->path.remote.address);
     for (unsigned i = 0; i < batch->count; i++)
         if ((uint64_t)(offset_bytes - batch->places[i].offset_bytes) + extent_bytes - 1 <

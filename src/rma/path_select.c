@@ -36,10 +36,9 @@ struct oriel_path oriel_path_device_find(const struct oriel_window *window, int3
     remote.direct = oriel_device_maps_find(window, target, range->device, remote.address);
     if (remote.direct != NULL)
         return (struct oriel_path){&oriel_transport_gpu, remote, false};
-    if (!window->by_agent)
-        return (struct oriel_path){&oriel_transport_unmapped, remote, false};
-    remote.agent = oriel_agent_of(window->group->peers[target]);
-    return (struct oriel_path){&oriel_transport_agent, remote, false};
+    remote.agent = oriel_agent_find(window->group->peers[target]);
+    return (struct oriel_path){
+        remote.agent != NULL ? &oriel_transport_agent : &oriel_transport_unmapped, remote, false};
 }
 
 enum oriel_status oriel_path_write(const struct oriel_path *path, const void *here,

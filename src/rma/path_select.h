@@ -61,7 +61,7 @@ static inline struct oriel_path_range oriel_path_range_at(const struct oriel_win
 }
 
 /* The path to memory of a GPU: its driver copies if this process can map it, else the target's
- * agent. */
+ * agent, which dynamic windows have not agreed on. */
 struct oriel_path oriel_path_device_find(const struct oriel_window *window, int32_t target,
                                          const struct oriel_path_range *range,
                                          struct oriel_remote remote);

@@ -5,6 +5,7 @@
 #include "rma/copy_remote.h"
 #include "rma/deferred.h"
 #include "rma/device_buffers.h"
+#include "rma/mixed_regions.h"
 #include "rma/path_select.h"
 #include "rma/rma.h"
 #include "transport/shared/copy.h"
@@ -36,7 +37,9 @@ static enum oriel_status transfer_by_path(struct oriel_window *window,
         return to_target ? oriel_internode_put(window, target, here, origin)
                          : oriel_internode_get(window, target, here, origin);
     const bool is_plain = oriel_side_is_plain(origin) && oriel_side_is_plain(&target->side);
-    if (to_target && is_plain && oriel_deferred_takes(window, target->rank, len_bytes)) {
+    const bool is_mixed = oriel_regions_are_mixed(window, target);
+    if (to_target && is_plain && !is_mixed &&
+        oriel_deferred_takes(window, target->rank, len_bytes)) {
         oriel_deferred_put(window, target->rank, target->offset_bytes, here, len_bytes);
         return ORIEL_OK;
     }
@@ -48,7 +51,9 @@ static enum oriel_status transfer_by_path(struct oriel_window *window,
     items_trim(to_target ? &at_target : &at_origin, len_bytes);
     if (oriel_unlikely(path.transport == &oriel_transport_gpu))
         path.remote.begun = oriel_device_copies(window);
-    if (!is_plain)
+    if (is_mixed)
+        status = oriel_mixed_transfer(window, target, &at_target, here, &at_origin, to_target);
+    else if (!is_plain)
         status = oriel_copy_remote(path.transport, &path.remote, &at_target, here, &at_origin,
                                    to_target);
     else

@@ -218,6 +218,8 @@ struct oriel_control {
     /* win_rank + 1 of a remote rank that owns this target's lock; 0: none */
     _Atomic uint32_t remote_owner;
     _Atomic uint32_t promoted; /* 1 once user memory of the window has been promoted */
+    /* 1 once memory of a GPU has been attached; written before the memory is in the table */
+    _Atomic uint32_t has_device;
     /* 0, or win_rank + 1 of the dead rank because of which the owner has left the window. The
      * owner then accesses no other rank's memory, and no rank need wait for it. */
     _Atomic uint32_t abandoned;

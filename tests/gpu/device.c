@@ -3,6 +3,7 @@
 #include "gpu/cuda/abi.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@ static struct {
 #undef CUDA_FUNCTION
 } cu;
 
+static void *library;
 static struct oriel_cu_context *context;
 static int ordinal;
 
@@ -29,7 +31,6 @@ static void need(oriel_cu_result result, const char *call)
 
 static bool driver_load(void)
 {
-    static void *library;
     if (library != NULL)
         return true;
     library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -48,13 +49,11 @@ bool device_exists(void)
            cu.device_get_count(&count) == ORIEL_CU_SUCCESS && count > 0;
 }
 
-void device_open(void)
+static void context_make(void)
 {
     int count;
     const char *rank =
         getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-    if (context != NULL)
-        return;
     if (!device_exists()) {
         fprintf(stderr, "no GPU\n");
         exit(1);
@@ -62,7 +61,17 @@ void device_open(void)
     NEED(device_get_count, (&count));
     ordinal = rank != NULL ? atoi(rank) % count : 0;
     NEED(device_primary_ctx_retain, (&context, ordinal));
+}
+
+void device_open(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static _Thread_local bool is_open;
+    if (is_open)
+        return;
+    pthread_once(&once, context_make);
     NEED(ctx_set_current, (context));
+    is_open = true;
 }
 
 void *device_alloc(size_t size_bytes)
@@ -212,4 +221,34 @@ void device_copy(void *to, const void *from, size_t len_bytes)
     NEED(memcpy_dtod_async,
          ((oriel_cu_pointer)(uintptr_t)to, (oriel_cu_pointer)(uintptr_t)from, len_bytes, stream));
     NEED(stream_synchronize, (stream));
+}
+
+bool device_fail(const char *text)
+{
+    void (*fail)(const char *text) = NULL;
+    device_open();
+    *(void **)&fail = dlsym(library, "standinFail");
+    if (fail != NULL)
+        fail(text);
+    return fail != NULL;
+}
+
+void *device_map_two(size_t size_bytes, size_t *first_bytes)
+{
+    oriel_cu_memory memory;
+    oriel_cu_pointer address;
+    device_open();
+    const struct oriel_cu_memory_properties properties = mapped_properties(true);
+    const struct oriel_cu_access access = {{ORIEL_CU_LOCATION_DEVICE, ordinal},
+                                           ORIEL_CU_ACCESS_READ_WRITE};
+    const size_t len_bytes = round_up(size_bytes);
+    NEED(mem_address_reserve, (&address, 2 * len_bytes, 0, 0, 0));
+    for (int i = 0; i < 2; i++) {
+        NEED(mem_create, (&memory, len_bytes, &properties, 0));
+        NEED(mem_map, (address + (size_t)i * len_bytes, len_bytes, 0, memory, 0));
+        NEED(mem_release, (memory));
+    }
+    NEED(mem_set_access, (address, 2 * len_bytes, &access, 1));
+    *first_bytes = len_bytes;
+    return (void *)(uintptr_t)address;
 }

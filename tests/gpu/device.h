@@ -7,8 +7,9 @@
 #include <stddef.h>
 
 /* Ends the process if a call of the driver fails that has no reason to. */
-void device_open(void); /* loads the driver and makes a context of a device current */
-bool device_exists(void);
+/* Loads the driver, and makes a context of a device current for the calling thread. */
+void device_open(void);
+bool device_exists(void); /* not thread-safe */
 
 void *device_alloc(size_t size_bytes);
 void *device_alloc_on_next(size_t size_bytes); /* on another device, if there is one */
@@ -16,6 +17,8 @@ void device_free(void *memory);
 /* Memory that the program maps itself: a virtual address with memory of cuMemCreate. */
 void *device_map(size_t size_bytes, bool can_be_shared);
 void device_unmap(void *memory, size_t size_bytes);
+/* Two memories next to each other, of *first_bytes each; never freed. */
+void *device_map_two(size_t size_bytes, size_t *first_bytes);
 void *device_alloc_managed(size_t size_bytes);
 void *device_alloc_pinned(size_t size_bytes);
 void device_free_pinned(void *memory);
@@ -33,5 +36,8 @@ void device_stream_free(void *stream);
 void device_stream_fill(void *stream, void *device, int byte, size_t len_bytes);
 void device_stream_copy(void *stream, void *to, const void *from, size_t len_bytes);
 void device_stream_wait(void *stream);
+
+/* Errors of the stand-in from now on, as in its STANDIN_FAIL. False with a real driver. */
+bool device_fail(const char *text);
 
 #endif

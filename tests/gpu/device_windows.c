@@ -1,5 +1,5 @@
 /* Windows and buffers in the memory of a GPU, against the same operations on host memory. */
-#include "device.h"
+#include "places.h"
 
 #include "../mpi/harness.h"
 
@@ -8,53 +8,6 @@
 #include <string.h>
 
 enum { INTS = 4096, BYTES = INTS * (int)sizeof(int), GUARD = 0x5a };
-
-/* Where a buffer, or the memory of a window, is. */
-enum place { ON_HOST, ON_DEVICE, MAPPED, MANAGED, PINNED, PLACES };
-static const char *const place_names[] = {"host", "device", "mapped", "managed", "pinned"};
-
-static void *place_alloc(enum place place, size_t size_bytes)
-{
-    switch (place) {
-    case ON_DEVICE: return device_alloc(size_bytes);
-    case MAPPED: return device_map(size_bytes, true);
-    case MANAGED: return device_alloc_managed(size_bytes);
-    case PINNED: return device_alloc_pinned(size_bytes);
-    default: return malloc(size_bytes);
-    }
-}
-
-static void place_free(enum place place, void *memory, size_t size_bytes)
-{
-    switch (place) {
-    case ON_DEVICE:
-    case MANAGED: device_free(memory); break;
-    case MAPPED: device_unmap(memory, size_bytes); break;
-    case PINNED: device_free_pinned(memory); break;
-    default: free(memory);
-    }
-}
-
-static bool cpu_accesses(enum place place)
-{
-    return place != ON_DEVICE && place != MAPPED;
-}
-
-static void place_write(enum place place, void *memory, const void *from, size_t len_bytes)
-{
-    if (cpu_accesses(place))
-        memcpy(memory, from, len_bytes);
-    else
-        device_write(memory, from, len_bytes);
-}
-
-static void place_read(enum place place, void *to, const void *memory, size_t len_bytes)
-{
-    if (cpu_accesses(place))
-        memcpy(to, memory, len_bytes);
-    else
-        device_read(to, memory, len_bytes);
-}
 
 static int right(void)
 {

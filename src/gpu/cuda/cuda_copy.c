@@ -182,15 +182,20 @@ static bool leave(struct oriel_gpu_copies *begun, struct oriel_cu_context *conte
     return at < ORIEL_GPU_STREAMS;
 }
 
-/* The device memory whose context makes the copies. */
+static bool is_of_gpu(const struct oriel_gpu_memory *memory)
+{
+    return memory->kind == ORIEL_GPU_DEVICE || memory->kind == ORIEL_GPU_MANAGED;
+}
+
+/* The device memory, or managed memory, whose context makes the copies. */
 static enum oriel_status device_side(const struct oriel_gpu_piece *piece,
                                      struct oriel_gpu_memory *out)
 {
     const void *address = piece->to;
     *out = oriel_cu_find(address);
-    if (out->kind != ORIEL_GPU_DEVICE)
+    if (!is_of_gpu(out))
         *out = oriel_cu_find(address = piece->from);
-    return out->kind == ORIEL_GPU_DEVICE && out->id != 0
+    return is_of_gpu(out) && out->id != 0
                ? ORIEL_OK
                : oriel_fail(ORIEL_E_BUFFER, "the device memory at %p was freed", address);
 }

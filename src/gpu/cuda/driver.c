@@ -26,15 +26,24 @@ static const struct {
 };
 
 /* Returns the name of a missing function, or NULL. */
-static const char *functions_find(void *library)
+static const char *functions_find(void *library, struct oriel_cu_driver *out)
 {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *found = dlsym(library, functions[i].symbol);
         if (found == NULL)
             return functions[i].symbol;
-        *(void **)((char *)&oriel_cu + functions[i].offset) = found;
+        *(void **)((char *)out + functions[i].offset) = found;
     }
     return NULL;
+}
+
+/* Once: others may use the functions already. */
+static void functions_publish(const struct oriel_cu_driver *found)
+{
+    pthread_mutex_lock(&mutex);
+    if (oriel_cu.init == NULL)
+        oriel_cu = *found;
+    pthread_mutex_unlock(&mutex);
 }
 
 const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
@@ -45,6 +54,7 @@ const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
         .alloc = oriel_cu_alloc,
         .free = oriel_cu_free,
         .copy = oriel_cu_copy,
+        .copies_between = oriel_cu_copies_between,
         .update = oriel_cu_update,
         .stream_wait = oriel_cu_stream_wait,
         .share = oriel_cu_share,
@@ -52,16 +62,22 @@ const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
         .map = oriel_cu_map,
         .unmap = oriel_cu_unmap,
     };
-    static bool is_refused;
+    static _Atomic bool is_refused;
+    struct oriel_cu_driver found;
     int version = 0;
-    void *library = is_refused ? NULL : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void *library = atomic_load_explicit(&is_refused, memory_order_relaxed)
+                        ? NULL
+                        : dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL)
         return NULL;
-    const char *missing = functions_find(library);
-    if (missing == NULL && oriel_cu.driver_get_version(&version) == ORIEL_CU_SUCCESS &&
-        version >= OLDEST_VERSION)
+    const char *missing = functions_find(library, &found);
+    if (missing == NULL && found.driver_get_version(&version) == ORIEL_CU_SUCCESS &&
+        version >= OLDEST_VERSION) {
+        functions_publish(&found);
         return &vendor;
-    is_refused = true;
+    }
+    if (atomic_exchange_explicit(&is_refused, true, memory_order_relaxed))
+        return NULL;
     if (version != 0)
         oriel_warn_job("the CUDA driver is of version %d.%d, older than %d.%d: device memory is "
                        "not supported [O31]",

@@ -48,6 +48,7 @@ enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned c
                                 struct oriel_gpu_copies *begun);
 enum oriel_status oriel_cu_stream_wait(const struct oriel_gpu_stream *stream);
 bool oriel_cu_update(const struct oriel_gpu_update *update, enum oriel_status *status);
+bool oriel_cu_copies_between(const void *one, const void *other);
 enum oriel_status oriel_cu_share(const void *address, struct oriel_gpu_shared *out);
 void oriel_cu_unshare(const struct oriel_gpu_shared *shared);
 enum oriel_status oriel_cu_map(const struct oriel_gpu_shared *shared,

@@ -6,13 +6,14 @@
  *
  * An address in a cached range that the driver does not know any more was freed. The program may
  * have host memory there meanwhile, which the kernel can read. If it cannot, the CPU could not
- * either, and the operation must fail. A context that was lost answers no question: then the cached
- * range tells device memory from host memory, so operations on the first fail, and those on the
- * second go on. */
+ * either, and the operation must fail. A context that was lost answers no question: then memory is
+ * device memory if it is in a cached range or the kernel cannot read it. So operations on the first
+ * fail, and those on host memory go on. */
 #include "gpu/cuda/driver.h"
 
+#include <errno.h>
 #include <pthread.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { CACHED = 64 };
@@ -37,11 +38,15 @@ static void cache_store(const struct oriel_gpu_memory *memory)
     *entry = *memory;
 }
 
+/* A call that reads a set of signals there and does nothing with it. The kernel may refuse copies
+ * by process_vm_readv, also within a process. */
 static bool kernel_reads(uint64_t address)
 {
-    char byte;
-    const struct iovec to = {&byte, 1}, from = {(void *)(uintptr_t)address, 1};
-    return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
+    const int before = errno;
+    const bool reads =
+        syscall(SYS_rt_sigprocmask, -1, address & ~UINT64_C(7), NULL, 8) == 0 || errno != EFAULT;
+    errno = before;
+    return reads;
 }
 
 static struct oriel_gpu_memory host_memory(void)
@@ -88,6 +93,15 @@ static struct oriel_gpu_memory freed_memory(struct oriel_gpu_memory *entry, uint
     return freed;
 }
 
+/* Memory about which the driver does not answer. Its copies fail with the driver's reason. */
+static struct oriel_gpu_memory unanswered(const struct oriel_gpu_memory *entry, uint64_t address)
+{
+    if (kernel_reads(address))
+        return host_memory();
+    return entry != NULL ? *entry
+                         : (struct oriel_gpu_memory){.kind = ORIEL_GPU_DEVICE, .id = UINT64_MAX};
+}
+
 static struct oriel_gpu_memory find_locked(uint64_t address)
 {
     struct oriel_gpu_memory found;
@@ -99,7 +113,7 @@ static struct oriel_gpu_memory find_locked(uint64_t address)
         id == entry->id)
         return *entry;
     if (ask(address, &found) != ORIEL_CU_SUCCESS)
-        return entry != NULL ? *entry : host_memory();
+        return unanswered(entry, address);
     if (found.kind == ORIEL_GPU_DEVICE)
         cache_store(&found);
     else if (found.kind == ORIEL_GPU_HOST && entry != NULL)
@@ -138,4 +152,17 @@ struct oriel_gpu_memory oriel_cu_find(const void *address)
     const struct oriel_gpu_memory found = find_locked((uint64_t)(uintptr_t)address);
     pthread_mutex_unlock(&mutex);
     return found;
+}
+
+/* The driver copies between memory of cuMemAlloc of any two devices. Memory that was mapped by
+ * address is of those devices only that were given access. */
+bool oriel_cu_copies_between(const void *one, const void *other)
+{
+    int can = 0;
+    const struct oriel_gpu_memory a = oriel_cu_find(one);
+    const struct oriel_gpu_memory b = oriel_cu_find(other);
+    if (a.kind != ORIEL_GPU_DEVICE || b.kind != ORIEL_GPU_DEVICE || a.device == b.device ||
+        (a.context != NULL && b.context != NULL))
+        return true;
+    return oriel_cu.device_can_access_peer(&can, a.device, b.device) == ORIEL_CU_SUCCESS && can;
 }

@@ -6,6 +6,7 @@
 #include "gpu/share.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,27 +43,32 @@ static enum oriel_status mapping_find(const void *address, struct oriel_gpu_shar
     return result == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuMemGetAddressRange", result);
 }
 
+static void refuse(struct oriel_gpu_shared *out, const char *reason)
+{
+    snprintf(out->refusal, sizeof out->refusal, "other processes cannot map device memory %s",
+             reason);
+}
+
 static enum oriel_status share_by_descriptor(const void *address, struct oriel_gpu_shared *out)
 {
     oriel_cu_memory handle;
+    uint64_t types = ORIEL_CU_HANDLE_POSIX_FILE_DESCRIPTOR;
+    oriel_cu.pointer_get_attribute(&types, ORIEL_CU_POINTER_ALLOWED_HANDLE_TYPES,
+                                   (oriel_cu_pointer)(uintptr_t)address);
+    if (!(types & ORIEL_CU_HANDLE_POSIX_FILE_DESCRIPTOR)) {
+        refuse(out, "that was created without a POSIX file descriptor as handle type");
+        return ORIEL_OK;
+    }
     oriel_cu_result result =
         oriel_cu.mem_retain_allocation_handle(&handle, (void *)(uintptr_t)address);
     if (result != ORIEL_CU_SUCCESS)
-        return oriel_fail(ORIEL_E_UNSUPPORTED,
-                          "the device memory at %p is of a sort that other processes cannot map",
-                          address);
+        return oriel_cu_failed("cuMemRetainAllocationHandle", result);
     result = oriel_cu.mem_export_to_shareable_handle(&out->fd, handle,
                                                      ORIEL_CU_HANDLE_POSIX_FILE_DESCRIPTOR, 0);
     oriel_cu.mem_release(handle);
     if (result != ORIEL_CU_SUCCESS)
-        return oriel_fail(ORIEL_E_UNSUPPORTED,
-                          "the device memory at %p was created without a POSIX file descriptor as "
-                          "handle type, so other processes cannot map it",
-                          address);
-    const enum oriel_status status = mapping_find(address, out);
-    if (status != ORIEL_OK)
-        close(out->fd);
-    return status;
+        return oriel_cu_failed("cuMemExportToShareableHandle", result);
+    return ORIEL_OK;
 }
 
 enum oriel_status oriel_cu_share(const void *address, struct oriel_gpu_shared *out)
@@ -70,11 +76,17 @@ enum oriel_status oriel_cu_share(const void *address, struct oriel_gpu_shared *o
     const struct oriel_gpu_memory memory = oriel_cu_find(address);
     struct oriel_cu_context *context;
     int is_legacy = 0;
+    if (memory.id == 0)
+        return oriel_fail(ORIEL_E_BASE, "the device memory at %p was freed", address);
     *out = (struct oriel_gpu_shared){.start = memory.start,
                                      .end = memory.end,
                                      .id = memory.id,
                                      .pid = (int32_t)getpid(),
                                      .fd = -1};
+    if (memory.kind == ORIEL_GPU_MANAGED) {
+        refuse(out, "that its driver moves");
+        return ORIEL_OK;
+    }
     oriel_cu.pointer_get_attribute(&is_legacy, ORIEL_CU_POINTER_IS_LEGACY_CUDA_IPC_CAPABLE,
                                    (oriel_cu_pointer)(uintptr_t)address);
     enum oriel_status status = device_uuid(memory.device, out->uuid);
@@ -82,7 +94,13 @@ enum oriel_status oriel_cu_share(const void *address, struct oriel_gpu_shared *o
         status = oriel_cu_enter_of(&memory, &context);
     if (status != ORIEL_OK)
         return status;
-    status = is_legacy ? share_legacy(out) : share_by_descriptor(address, out);
+    if (is_legacy) {
+        status = share_legacy(out);
+    } else {
+        status = mapping_find(address, out);
+        if (status == ORIEL_OK)
+            status = share_by_descriptor(address, out);
+    }
     oriel_cu_leave();
     return status;
 }

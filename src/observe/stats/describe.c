@@ -27,7 +27,6 @@ uint8_t oriel_observed_path_to(const struct oriel_window *window, int32_t target
         return target == window->rank ? ORIEL_PATH_direct
                : window->by_agent     ? ORIEL_PATH_agent
                                       : ORIEL_PATH_cma;
-    case ORIEL_PLACEMENT_DEVICE: return ORIEL_PATH_gpu;
     default: return ORIEL_PATH_BY_PLACE;
     }
 }

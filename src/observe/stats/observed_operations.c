@@ -5,6 +5,7 @@
 #include "datatype/datatype.h"
 #include "host/persistent.h"
 #include "internode/origin/origin_sync.h"
+#include "rma/device_maps.h"
 #include "rma/path_select.h"
 #include "transport/polled/polled.h"
 
@@ -57,7 +58,9 @@ path_by_place(const struct oriel_window *window, int32_t target, int64_t disp, u
                    ? ORIEL_PATH_promoted
                    : ORIEL_PATH_direct;
     if (alike.device != NULL)
-        return ORIEL_PATH_gpu;
+        return oriel_device_maps_find(window, target, alike.device, alike.device->start) != NULL
+                   ? ORIEL_PATH_gpu
+                   : ORIEL_PATH_agent;
     if (target == window->rank)
         return ORIEL_PATH_direct;
     return window->by_agent ? ORIEL_PATH_agent : ORIEL_PATH_cma;

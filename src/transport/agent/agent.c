@@ -242,8 +242,13 @@ static void request_start(const struct agent_job *job, struct agent_request *req
     request_submit(job->target->agent, slot);
 }
 
-static enum oriel_status agent_error(const struct oriel_remote *target, int error)
+static enum oriel_status agent_error(const struct oriel_remote *target,
+                                     const struct oriel_agent_slot *slot)
 {
+    const int error = slot->error;
+    if (error == ORIEL_AGENT_HAS_REASON)
+        return oriel_fail(ORIEL_E_OTHER, "the agent of process %d cannot copy: %.400s",
+                          (int)target->pid, slot->data);
     if (error == EFAULT)
         return oriel_fail(ORIEL_E_RANGE, "memory near address %#lx of process %d is not mapped",
                           (unsigned long)target->address, (int)target->pid);
@@ -256,7 +261,7 @@ static enum oriel_status request_wait(const struct oriel_remote *target,
                                       struct oriel_agent_slot *slot)
 {
     enum oriel_status status = agent_answer_wait(target->agent, slot);
-    return status == ORIEL_OK && slot->error != 0 ? agent_error(target, slot->error) : status;
+    return status == ORIEL_OK && slot->error != 0 ? agent_error(target, slot) : status;
 }
 
 /* Waits for the answer and releases the slot. */

@@ -64,6 +64,9 @@ enum {
     ORIEL_AGENT_DATA_BYTES = 32768, /* of one request */
 };
 
+/* A slot's error, no errno: its data have the reason as text. */
+enum { ORIEL_AGENT_HAS_REASON = -1 };
+
 /* The values of a slot's answer. */
 enum { ORIEL_AGENT_DONE, ORIEL_AGENT_ASKED };
 
@@ -95,7 +98,7 @@ struct oriel_agent_slot {
     uint32_t kind;       /* of an update: enum oriel_kind; operator: enum oriel_operator */
     uint32_t operator;
     uint32_t returns; /* the answer's data are the old contents; always for a swap */
-    int32_t error;    /* 0 or the errno, written before Z3 */
+    int32_t error;    /* 0, the errno or ORIEL_AGENT_HAS_REASON, written before Z3 */
     int32_t cpu;      /* the origin's processor: a hint */
     alignas(ORIEL_CACHE_LINE) struct oriel_agent_run runs[ORIEL_AGENT_RUNS];
     char data[ORIEL_AGENT_DATA_BYTES]; /* of the runs, contiguous */
@@ -149,7 +152,12 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
  * runs, as in a forked child. */
 void oriel_agent_stop(void);
 
-/* Executes the request of a slot. Returns 0 or an errno. fd and offset locate the area in its file.
+/* Ends the thread and starts another one, which has the process's descriptors: the GPU's driver
+ * needs those that it has opened. Requests wait meanwhile. No effect if the thread has them, or if
+ * there is none. */
+void oriel_agent_share_descriptors(void);
+
+/* Executes the request of a slot. Returns 0, an errno or ORIEL_AGENT_HAS_REASON. fd and offset locate the area in its file.
  * Runs only in the agent's thread. */
 int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot, int fd,
                         uint64_t offset);

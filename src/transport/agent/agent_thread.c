@@ -5,6 +5,7 @@
 #include "base/delay.h"
 #include "base/reserve_fd.h"
 #include "base/schedule.h"
+#include "gpu/gpu.h"
 #include "transport/remote_writers.h"
 
 #include <errno.h>
@@ -29,18 +30,20 @@ static struct {
     pthread_t thread;
     sem_t ready;            /* the thread has finished its initialisation */
     pid_t pid;              /* of the process that has the thread: a forked child has none */
+    bool has_own_table;     /* of descriptors */
     bool origin_shares_cpu; /* the origin that was served last waits for this processor */
 } serving;
 
 /* Gives the thread its own descriptor table. If the program closes all descriptors and reuses their
  * numbers, the agent must not access another file. The agent must not keep the program's files open
- * either. Before Linux 5.9 the table stays shared. */
+ * either. Before Linux 5.9 the table stays shared; also if the agent may call a GPU's driver. */
 static void descriptor_table_unshare(void)
 {
     unsigned fd = (unsigned)serving.fd;
 #if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
-    if (syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0)
+    if (oriel_gpu_is_loaded() || syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0)
         return;
+    serving.has_own_table = true;
     oriel_reserve_fd_detach_thread();
     if (fd > 0)
         syscall(SYS_close_range, 0U, fd - 1, 0U);
@@ -155,15 +158,12 @@ static int agent_thread_create(void)
     return error == EINVAL ? pthread_create(&serving.thread, NULL, agent_thread_main, NULL) : error;
 }
 
-enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers,
-                                    int fd, uint64_t offset)
+/* Returns 0 or an errno; EBADF: fd is not the memory file. */
+static int thread_run(void)
 {
     sigset_t all;
     sigset_t before;
-    serving.agent = agent;
-    serving.writers = writers;
-    serving.fd = fd;
-    serving.offset = offset;
+    serving.has_own_table = false;
     sem_init(&serving.ready, 0, 0);
     sigfillset(&all);
     /* the program's signal handlers run only in the program's threads */
@@ -171,27 +171,63 @@ enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remo
     int error = agent_thread_create();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error != 0)
-        return oriel_fail(ORIEL_E_OTHER, "cannot create the agent's thread: %s", strerror(error));
+        return error;
     pthread_setname_np(serving.thread, "oriel-agent");
     while (sem_wait(&serving.ready) != 0)
         ; /* interrupted by a signal */
-    if (oriel_load_acquire(&agent->state) != ORIEL_AGENT_RUNNING) {
-        pthread_join(serving.thread, NULL);
+    if (oriel_load_acquire(&serving.agent->state) == ORIEL_AGENT_RUNNING)
+        return 0;
+    pthread_join(serving.thread, NULL);
+    return EBADF;
+}
+
+enum oriel_status oriel_agent_start(struct oriel_agent *agent, struct oriel_remote_writers *writers,
+                                    int fd, uint64_t offset)
+{
+    serving.agent = agent;
+    serving.writers = writers;
+    serving.fd = fd;
+    serving.offset = offset;
+    int error = thread_run();
+    if (error == EBADF)
         return oriel_fail(ORIEL_E_OTHER, "descriptor %d is not the memory file, so no agent starts",
                           fd);
-    }
+    if (error != 0)
+        return oriel_fail(ORIEL_E_OTHER, "cannot create the agent's thread: %s", strerror(error));
     serving.pid = getpid();
     return ORIEL_OK;
+}
+
+static bool has_thread(void)
+{
+    return serving.pid != 0 && serving.pid == getpid();
+}
+
+static void thread_end(void)
+{
+    struct oriel_agent *agent = serving.agent;
+    atomic_fetch_or_explicit(&agent->asked, ORIEL_AGENT_STOP, memory_order_seq_cst);
+    oriel_wake(&agent->asked, &agent->sleepers);
+    pthread_join(serving.thread, NULL);
+}
+
+void oriel_agent_share_descriptors(void)
+{
+    if (!has_thread() || !serving.has_own_table)
+        return;
+    thread_end();
+    if (thread_run() == 0)
+        return;
+    oriel_store_release(&serving.agent->state, ORIEL_AGENT_STOPPED);
+    serving.pid = 0;
 }
 
 void oriel_agent_stop(void)
 {
     struct oriel_agent *agent = serving.agent;
-    if (serving.pid == 0 || serving.pid != getpid())
+    if (!has_thread())
         return;
-    atomic_fetch_or_explicit(&agent->asked, ORIEL_AGENT_STOP, memory_order_seq_cst);
-    oriel_wake(&agent->asked, &agent->sleepers);
-    pthread_join(serving.thread, NULL);
+    thread_end();
     oriel_store_release(&agent->state, ORIEL_AGENT_STOPPED);
     serving.pid = 0;
 }

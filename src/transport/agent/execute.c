@@ -1,10 +1,13 @@
 /* Executes one request at the target. preadv and pwritev copy between user memory and the memory
- * file, so unmapped memory causes an error (EFAULT) and does not end the process. Elements are
+ * file, so unmapped memory causes an error (EFAULT) and does not end the process. The GPU's driver
+ * copies memory that it knows, which origins may be unable to map. Elements are
  * computed in the area's stage. Other processes write the slot: every field that determines which
  * memory is accessed is copied once and then checked. Runs in one thread. */
+#include "gpu/gpu.h"
 #include "transport/agent/agent.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -48,11 +51,11 @@ static struct iovec iovec_at(uint64_t address, uint64_t len_bytes)
     return (struct iovec){(void *)(uintptr_t)address, len_bytes};
 }
 
-/* Copies between the first count entries of places and contiguous bytes of the area. If the kernel
- * stops early, the rest is requested again, which returns the reason. */
-static int area_transfer(unsigned count, enum direction direction, const char *bytes)
+/* Copies between count entries of places and contiguous bytes of the area. If the kernel stops
+ * early, the rest is requested again, which returns the reason. */
+static int kernel_transfer(struct iovec *places, unsigned count, enum direction direction,
+                           const char *bytes)
 {
-    struct iovec *places = current.places;
     uint64_t at = current.offset + (uint64_t)(bytes - (const char *)current.agent);
     for (;;) {
         while (count > 0 && places->iov_len == 0)
@@ -75,6 +78,63 @@ static int area_transfer(unsigned count, enum direction direction, const char *b
                 places++, count--;
         }
     }
+}
+
+/* The same in device memory of one allocation. */
+static int device_transfer(const struct iovec *places, unsigned count, enum direction direction,
+                           char *bytes)
+{
+    static struct oriel_gpu_piece pieces[ORIEL_AGENT_RUNS];
+    for (unsigned i = 0; i < count; i++) {
+        void *place = places[i].iov_base;
+        pieces[i] =
+            (struct oriel_gpu_piece){direction == TO_USER ? place : bytes,
+                                     direction == TO_USER ? bytes : place, places[i].iov_len};
+        bytes += places[i].iov_len;
+    }
+    if (oriel_gpu_copy(pieces, count, NULL) == ORIEL_OK)
+        return 0;
+    snprintf(current.slot->data, sizeof current.slot->data, "%s", oriel_fail_message());
+    return ORIEL_AGENT_HAS_REASON;
+}
+
+/* How many of the places from the first on are in its allocation of device memory; if it is in
+ * none, how many are in none. */
+static unsigned places_alike(const struct iovec *places, unsigned count,
+                             const struct oriel_gpu_memory *memory)
+{
+    unsigned alike = 1;
+    const bool is_device = memory->kind == ORIEL_GPU_DEVICE;
+    while (alike < count &&
+           (is_device ? (uint64_t)(uintptr_t)places[alike].iov_base - memory->start <
+                            memory->end - memory->start
+                      : !oriel_gpu_is_device(places[alike].iov_base)))
+        alike++;
+    return alike;
+}
+
+/* Copies between the first count entries of places and contiguous bytes of the area. */
+static int area_transfer(unsigned count, enum direction direction, const char *bytes)
+{
+    struct iovec *places = current.places;
+    char *at = (char *)(uintptr_t)bytes;
+    int error = 0;
+    if (!oriel_gpu_is_loaded())
+        return kernel_transfer(places, count, direction, bytes);
+    while (count > 0 && error == 0) {
+        const struct oriel_gpu_memory memory = oriel_gpu_find(places->iov_base);
+        const unsigned now = places_alike(places, count, &memory);
+        uint64_t len_bytes = 0;
+        for (unsigned i = 0; i < now; i++)
+            len_bytes += places[i].iov_len;
+        if (len_bytes > 0)
+            error = memory.kind == ORIEL_GPU_DEVICE ? device_transfer(places, now, direction, at)
+                                                    : kernel_transfer(places, now, direction, at);
+        at += len_bytes;
+        places += now;
+        count -= now;
+    }
+    return error;
 }
 
 /* Copies between all runs and the bytes of the area. */

@@ -1,10 +1,12 @@
 /* The stand-in's settings, injected errors, and reports of misuse. */
 #include "standin.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* An error from STANDIN_FAIL. */
@@ -30,6 +32,7 @@ static unsigned injection_count;
 static unsigned calls[STANDIN_CALLS];
 static pthread_once_t settings_once = PTHREAD_ONCE_INIT;
 static bool is_exiting, is_forked;
+static int descriptor; /* of the device, as it were: the driver's calls need it */
 
 void standin_misuse(const char *format, ...)
 {
@@ -152,7 +155,22 @@ static void read_settings(void)
         read_injections(fail);
         free(fail);
     }
+    descriptor = memfd_create("stand-in for a device", MFD_CLOEXEC);
     pthread_atfork(NULL, NULL, note_fork);
+}
+
+void standinFail(const char *text)
+{
+    char *copy = strdup(text);
+    pthread_once(&settings_once, read_settings);
+    pthread_mutex_lock(&standin_mutex);
+    injection_count = 0;
+    memset(calls, 0, sizeof calls);
+    if (copy) {
+        read_injections(copy);
+    }
+    pthread_mutex_unlock(&standin_mutex);
+    free(copy);
 }
 
 bool standin_is_sticky(oriel_cu_result code)
@@ -182,7 +200,14 @@ static oriel_cu_result refused(enum standin_call call, enum standin_need need)
     if (is_exiting) {
         return ORIEL_CU_ERROR_DEINITIALIZED;
     }
+    if (fcntl(descriptor, F_GETFD) < 0) {
+        standin_misuse("%s in a thread without the process's descriptors", symbols[call]);
+    }
     if (need != NEEDS_NOTHING && !standin_initialised) {
+        /* a library asks what a pointer is, whatever its program has done so far */
+        if (call == CALL_pointer_get_attributes || call == CALL_pointer_get_attribute) {
+            return ORIEL_CU_ERROR_NOT_INITIALIZED;
+        }
         return standin_fault(ORIEL_CU_ERROR_NOT_INITIALIZED, "%s before cuInit", symbols[call]);
     }
     oriel_cu_result result = injected(call);

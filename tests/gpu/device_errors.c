@@ -1,0 +1,262 @@
+/* Wrong uses of device memory, and GPUs that fail: an error class and a sentence, and what is not
+ * concerned goes on. */
+#include "device.h"
+#include "places.h"
+
+#include "../mpi/harness.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGS = 64, BYTES = LONGS * 8 };
+
+static int right(void)
+{
+    return (world_rank + 1) % world_size;
+}
+
+/* The last call must have given the class, with a sentence that has these words. */
+static void error_check(int code, int wanted_class, const char *call, const char *word,
+                        const char *second)
+{
+    int class = MPI_SUCCESS;
+    if (code != MPI_SUCCESS)
+        MPI_Error_class(code, &class);
+    const char *text = oriel_error_text();
+    CHECK(class == wanted_class, "%s gave class %d, not %d: %s", call, class, wanted_class, text);
+    CHECK(strstr(text, word) != NULL && strstr(text, second) != NULL,
+          "%s: the message has not \"%s\" and \"%s\": %s", call, word, second, text);
+}
+
+static MPI_Win window_over(void *memory, size_t size_bytes)
+{
+    MPI_Win win = MPI_WIN_NULL;
+    CHECK_OK(MPI_Win_create(memory, (MPI_Aint)size_bytes, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    return win;
+}
+
+/* A put and a get of host memory through the window. */
+static void window_works(MPI_Win win, const char *after)
+{
+    int64_t sent = world_rank + 1000, got = 0;
+    MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win);
+    CHECK_OK(MPI_Put(&sent, 1, MPI_INT64_T, right(), 3, 1, MPI_INT64_T, win));
+    CHECK_OK(MPI_Win_flush(right(), win));
+    CHECK_OK(MPI_Get(&got, 1, MPI_INT64_T, right(), 3, 1, MPI_INT64_T, win));
+    CHECK_OK(MPI_Win_unlock(right(), win));
+    CHECK(got == sent, "after %s: got %lld, not %lld", after, (long long)got, (long long)sent);
+    barrier(MPI_COMM_WORLD);
+}
+
+/* On the window, and after the flush that completes it if the target is on another node. */
+static int put(const void *buffer, MPI_Win win)
+{
+    MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win);
+    int code = MPI_Put(buffer, 8, MPI_INT64_T, right(), 8, 8, MPI_INT64_T, win);
+    const int flushed = MPI_Win_unlock(right(), win);
+    return code != MPI_SUCCESS ? code : flushed;
+}
+
+static void freed_buffer(enum window_kind kind)
+{
+    int64_t *memory = device_alloc(BYTES), *host = calloc(LONGS, 8);
+    MPI_Win win = window_over(memory, BYTES), host_win = window_over(host, BYTES);
+    int64_t *buffer = device_map(BYTES, true);
+    (void)kind;
+    device_fill(buffer, 1, BYTES);
+    CHECK_OK(put(buffer, win));
+    CHECK_OK(put(buffer, host_win));
+    barrier(MPI_COMM_WORLD);
+    device_unmap(buffer, BYTES);
+    error_check(put(buffer, win), MPI_ERR_BUFFER, "a put of freed memory", "freed", "MPI_Put");
+    error_check(put(buffer, host_win), MPI_ERR_BUFFER, "a put of freed memory", "freed", "MPI_Put");
+    barrier(MPI_COMM_WORLD);
+    window_works(win, "a freed buffer");
+    window_works(host_win, "a freed buffer");
+    CHECK_OK(MPI_Win_free(&win));
+    CHECK_OK(MPI_Win_free(&host_win));
+    device_free(memory);
+    free(host);
+}
+
+/* Only the last rank's memory is wrong: all ranks get the error, and its class. */
+static void create_fails(void *memory, size_t size_bytes, int wanted_class, const char *word)
+{
+    MPI_Win win = MPI_WIN_NULL;
+    int64_t host[LONGS] = {0};
+    const bool is_mine = world_rank == world_size - 1;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const int code = MPI_Win_create(is_mine ? memory : host, is_mine ? (MPI_Aint)size_bytes : BYTES,
+                                    8, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    char rank[20];
+    snprintf(rank, sizeof rank, "rank %d", world_size - 1);
+    error_check(code, wanted_class, "MPI_Win_create", is_mine ? word : rank, "MPI_Win_create");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    barrier(MPI_COMM_WORLD);
+}
+
+static void attach_fails(void *memory, size_t size_bytes, int wanted_class, const char *word)
+{
+    MPI_Win win;
+    CHECK_OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    error_check(MPI_Win_attach(win, memory, (MPI_Aint)size_bytes), wanted_class, "MPI_Win_attach",
+                word, "MPI_Win_attach");
+    CHECK_OK(MPI_Win_free(&win));
+}
+
+static void wrong_memory(enum window_kind kind)
+{
+    size_t first_bytes;
+    char *small = device_alloc(4096);
+    char *two = device_map_two(4096, &first_bytes);
+    void *freed = device_map(BYTES, true);
+    (void)kind;
+    create_fails(small + 4000, 200, MPI_ERR_BASE, "one allocation");
+    attach_fails(small + 4000, 200, MPI_ERR_BASE, "one allocation");
+    create_fails(two + first_bytes - 64, 128, MPI_ERR_BASE, "one allocation");
+    attach_fails(two + first_bytes - 64, 128, MPI_ERR_BASE, "one allocation");
+    MPI_Win win = window_over(freed, BYTES);
+    window_works(win, "refused windows");
+    CHECK_OK(MPI_Win_free(&win));
+    device_unmap(freed, BYTES);
+    create_fails(freed, BYTES, MPI_ERR_BASE, "freed");
+    attach_fails(freed, BYTES, MPI_ERR_BASE, "freed");
+    win = window_over(two + first_bytes, 4096);
+    window_works(win, "refused windows");
+    CHECK_OK(MPI_Win_free(&win));
+    device_free(small);
+}
+
+/* More than the buffer has: its allocation ends before the operation does. */
+static void beyond_buffer(enum window_kind kind)
+{
+    enum { MANY = 1 << 19 };
+    void *buffer = device_map(BYTES, true);
+    void *memory = malloc(MANY * 8);
+    MPI_Win win = window_over(memory, MANY * 8);
+    (void)kind;
+    MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win);
+    int code = MPI_Put(buffer, MANY, MPI_INT64_T, right(), 0, MANY, MPI_INT64_T, win);
+    error_check(code, MPI_ERR_BUFFER, "a put beyond the buffer", "allocation", "MPI_Put");
+    MPI_Win_unlock(right(), win);
+    barrier(MPI_COMM_WORLD);
+    window_works(win, "a put beyond the buffer");
+    CHECK_OK(MPI_Win_free(&win));
+    free(memory);
+    device_unmap(buffer, BYTES);
+}
+
+/* A driver that refuses to map others' memory: the owner copies. */
+static void not_mapped(enum window_kind kind)
+{
+    int64_t *memory = device_alloc(BYTES);
+    (void)kind;
+    if (!device_fail("cuIpcOpenMemHandle:*:217")) {
+        harness_skip("the driver is real");
+        device_free(memory);
+        return;
+    }
+    MPI_Win win = window_over(memory, BYTES);
+    window_works(win, "a refused mapping");
+    CHECK_OK(MPI_Win_free(&win));
+    device_fail("");
+    device_free(memory);
+}
+
+/* ORIEL_AGENT=never, and memory that other ranks cannot map: all ranks get the error. */
+static void no_agent(enum window_kind kind)
+{
+    void *memory = device_map(BYTES, false);
+    (void)kind;
+    if (getenv("ORIEL_AGENT") == NULL) {
+        harness_skip("agents are allowed");
+    } else {
+        MPI_Win win = MPI_WIN_NULL;
+        int64_t host[LONGS] = {0};
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        error_check(MPI_Win_create(world_rank == 0 ? memory : host, BYTES, 8, MPI_INFO_NULL,
+                                   MPI_COMM_WORLD, &win),
+                    MPI_ERR_UNSUPPORTED_OPERATION, "MPI_Win_create", "rank 0", "GPU");
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    }
+    device_unmap(memory, BYTES);
+}
+
+/* No memory on the device, for one operation. */
+static void out_of_memory(enum window_kind kind)
+{
+    int64_t *memory = device_alloc(BYTES), *buffer = device_alloc(BYTES);
+    MPI_Win win = window_over(memory, BYTES);
+    int64_t value = 1;
+    (void)kind;
+    const bool fails = device_fail("cuMemcpyAsync:*:2");
+    barrier(MPI_COMM_WORLD); /* the target may be the one that copies */
+    if (fails) {
+        char rank[20];
+        snprintf(rank, sizeof rank, "rank %d", right());
+        error_check(put(buffer, win), MPI_ERR_NO_MEM, "MPI_Put", "OUT_OF_MEMORY", "MPI_Put");
+        MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win);
+        int code = MPI_Accumulate(&value, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, MPI_SUM, win);
+        const int unlocked = MPI_Win_unlock(right(), win);
+        error_check(code != MPI_SUCCESS ? code : unlocked, MPI_ERR_NO_MEM, "MPI_Accumulate",
+                    "OUT_OF_MEMORY", rank);
+        barrier(MPI_COMM_WORLD);
+        device_fail("");
+    } else {
+        harness_skip("the driver is real");
+    }
+    barrier(MPI_COMM_WORLD);
+    window_works(win, "a device without memory");
+    CHECK_OK(MPI_Win_free(&win));
+    device_free(memory);
+    device_free(buffer);
+}
+
+/* A kernel has crashed, which makes the context of every rank but the first fail for good. The last
+ * case: no device memory can be used after it. */
+static void lost_context(enum window_kind kind)
+{
+    int64_t *memory = device_alloc(BYTES), *buffer = device_alloc(BYTES);
+    int64_t *unknown = device_alloc(BYTES), *host = calloc(LONGS, 8);
+    MPI_Win win = window_over(memory, BYTES), host_win = window_over(host, BYTES), late;
+    (void)kind;
+    window_works(win, "nothing");
+    CHECK_OK(put(buffer, win));
+    barrier(MPI_COMM_WORLD);
+    if (!device_fail("")) {
+        harness_skip("the driver is real");
+        goto end;
+    }
+    if (world_rank > 0) {
+        device_fail("cuMemcpyAsync:1:700");
+        error_check(put(buffer, host_win), MPI_ERR_OTHER, "MPI_Put", "ILLEGAL_ADDRESS", "MPI_Put");
+        device_fail("");
+        error_check(put(buffer, host_win), MPI_ERR_OTHER, "MPI_Put", "ILLEGAL_ADDRESS", "MPI_Put");
+        error_check(put(unknown, host_win), MPI_ERR_OTHER, "MPI_Put", "ILLEGAL_ADDRESS", "MPI_Put");
+    }
+    barrier(MPI_COMM_WORLD);
+    window_works(host_win, "a lost context");
+    create_fails(memory, BYTES, MPI_ERR_OTHER, "ILLEGAL_ADDRESS");
+    MPI_Win_allocate(BYTES, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &host, &late);
+    window_works(late, "a lost context");
+    CHECK_OK(MPI_Win_free(&late));
+end:
+    CHECK_OK(MPI_Win_free(&host_win));
+    CHECK_OK(MPI_Win_free(&win));
+}
+
+static const struct test_case cases[] = {
+    CASE(freed_buffer, KIND_ANY, 1),  CASE(wrong_memory, KIND_ANY, 1),
+    CASE(beyond_buffer, KIND_ANY, 1), CASE(not_mapped, KIND_ANY, 1),
+    CASE(no_agent, KIND_ANY, 2),      CASE(out_of_memory, KIND_ANY, 1),
+    CASE(lost_context, KIND_ANY, 2),
+};
+
+int main(int argc, char **argv)
+{
+    return harness_main(argc, argv, MPI_THREAD_MULTIPLE, cases, COUNT_OF(cases));
+}
