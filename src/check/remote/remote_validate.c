@@ -53,7 +53,7 @@ static bool key_holds(const struct oriel_check_remote_request *request)
 }
 
 /* ORIEL_TICK_PENDING would leave an access pending that counts as complete. Flags of other kinds
- * describe how the access was added. No group has a request. */
+ * describe how the access was added. */
 static bool words_hold(const struct oriel_check_remote_request *request)
 {
     const uint64_t flags = ORIEL_ACCESS_FLUSHED_LOCAL | ORIEL_ACCESS_FLUSHED_OTHER;
@@ -61,7 +61,6 @@ static bool words_hold(const struct oriel_check_remote_request *request)
     case ORIEL_CHECK_REMOTE_COMPLETE:
     case ORIEL_CHECK_REMOTE_COMPLETE_ONE: return request->words[2] != ORIEL_TICK_PENDING;
     case ORIEL_CHECK_REMOTE_FLAG: return (request->words[2] & ~flags) == 0;
-    case ORIEL_CHECK_REMOTE_REQUEST_DONE: return request->words[1] < ORIEL_ACCESS_GROUP;
     default: return true;
     }
 }
