@@ -4,6 +4,7 @@
 #include "base/deadlock_set.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
+#include "check/remote/history_proxy.h"
 #include "check/report/call_sites.h"
 
 #include <string.h>
@@ -48,6 +49,7 @@ static bool key_holds(const struct oriel_check_remote_request *request)
     case ORIEL_CHECK_REMOTE_TAKE: return kind >= ORIEL_ORDER_MESSAGE && kind < ORIEL_ORDER_COUNT;
     case ORIEL_CHECK_REMOTE_FORGET: return kind >= ORIEL_ORDER_MESSAGE && kind <= ORIEL_ORDER_COUNT;
     case ORIEL_CHECK_REMOTE_COUNT: return kind == ORIEL_ORDER_COUNT;
+    case ORIEL_CHECK_REMOTE_HANDLE: return kind == ORIEL_PART_HANDLE;
     default: return true;
     }
 }
