@@ -23,7 +23,7 @@ bool oriel_word_clocks_lend(oriel_shm_offset words, uint64_t window, int32_t tar
 void oriel_word_clocks_withdraw(uint64_t window, int32_t target);
 
 /* For a process of another node: does what oriel_given_join and oriel_given_take do, with the word
- * of a key of kind ORIEL_ORDER_WORD. Returns false without effect if no words are lent under it, or
+ * of a key of kind ORIEL_ORDER_WORD. Returns false without effect if it leads to no words, or
  * the word has no room or no clock. */
 bool oriel_word_join_by_key(const struct oriel_key *key, const oriel_tick *clock);
 bool oriel_word_take_by_key(const struct oriel_key *key, oriel_tick *out);

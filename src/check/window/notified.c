@@ -38,7 +38,6 @@
 #include "check/order/thread_order.h"
 #include "check/remote/history_proxy.h"
 #include "check/window/operation.h"
-#include "check/window/window_steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -283,6 +282,12 @@ static void accesses_complete(const struct oriel_checked *window, int32_t origin
                                 oriel_order_known(world_rank));
 }
 
+static void world_take(void)
+{
+    for (int i = 0; i < oriel_shm_world_size(); i++)
+        oriel_order_take_rank(i);
+}
+
 static void all_members_take(const struct oriel_checked *window, uint32_t number, uint64_t taken)
 {
     for (int32_t i = 0; i < window->n; i++) {
@@ -349,7 +354,7 @@ void oriel_notified_take(struct oriel_checked *window, int number, uint64_t coun
     }
     oriel_window_leave(window);
     if (window->lends)
-        oriel_window_take_ranks(window);
+        world_take();
     if (!known && !(window->lends && counter != NULL && !oriel_given_was_lost()))
         all_members_take(window, (uint32_t)number, taken);
 }
