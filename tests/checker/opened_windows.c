@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FROM = 2, PART = 4, FLAG = 3 }; /* ints of the owner's window, and of the part */
 
@@ -298,4 +299,41 @@ CASE(C1, get_before_a_notification_by_handle, 2)
     }
     part_close(&opened);
     MPI_Win_free(&win);
+}
+
+/* A rank that is no member may notify while all members wait. */
+CASE_ALONE(D1, notification_by_handle_that_members_await, 3)
+{
+    int *memory;
+    MPIX_Memory_handle handle;
+    MPI_Comm members;
+    MPI_Info info;
+    MPI_Win win = MPI_WIN_NULL, opened;
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 1, 0, &members);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "1");
+    if (rank != 1)
+        MPI_Win_allocate(PART * sizeof *memory, sizeof *memory, info, members, &memory, &win);
+    MPI_Info_free(&info);
+    if (rank != 1)
+        named(win); /* with a barrier of all */
+    else
+        MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0 && right)
+        MPIX_Win_memory_handle_create(win, 0, PART * sizeof *memory, &handle);
+    MPI_Bcast(&handle, sizeof handle, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (rank == 1 && right) {
+        MPIX_Win_memory_open(&handle, MPI_INFO_NULL, &opened);
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, opened);
+        sleep(4);
+        MPIX_Put_notify(NULL, 0, MPI_INT, 0, 0, 0, MPI_INT, 0, opened);
+        MPI_Win_unlock(0, opened);
+        MPI_Win_free(&opened);
+    }
+    if (rank == 0)
+        MPIX_Win_notify_wait(win, 0, 1); /* FINDS D1 here */
+    MPI_Barrier(members);                /* FINDS D1 here */
+    if (rank != 1)
+        MPI_Win_free(&win);
+    MPI_Comm_free(&members);
 }
