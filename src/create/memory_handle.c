@@ -12,6 +12,7 @@
 #include "base/hash_table.h"
 #include "base/options.h"
 #include "create/node_map.h"
+#include "host/host.h"
 #include "memory/agent_area.h"
 #include "memory/mechanism.h"
 #include "rma/path_select.h"
@@ -288,6 +289,14 @@ static enum oriel_status key_draw(uint64_t *key)
                : oriel_fail(ORIEL_E_OTHER, "the kernel returns no random key");
 }
 
+static int32_t own_world_rank(void)
+{
+    int rank = -1;
+    return oriel_host_has_world() && oriel_host()->Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS
+               ? rank
+               : -1;
+}
+
 /* Without a net, processes of other nodes cannot open the handle. */
 static void address_add(struct oriel_memory_handle *handle)
 {
@@ -295,7 +304,7 @@ static void address_add(struct oriel_memory_handle *handle)
     if (!oriel_net_is_started())
         return;
     const void *address = oriel_net_address(&len_bytes);
-    handle->address_bytes = len_bytes;
+    handle->address_bytes = (uint32_t)len_bytes;
     memcpy(handle->address, address, len_bytes);
 }
 
@@ -330,7 +339,8 @@ static enum oriel_status make_locked(struct oriel_window *window, const struct o
                                         .node = oriel_node_id(false),
                                         .owner = *oriel_file_identity(),
                                         .area = (uint64_t)((char *)area - oriel_file_base()),
-                                        .key = key};
+                                        .key = key,
+                                        .world_rank = own_world_rank()};
     address_add(out);
     out->checksum = handle_checksum(out);
     return ORIEL_OK;

@@ -19,7 +19,8 @@ struct oriel_memory_handle {
     struct oriel_identity owner;
     uint64_t area; /* offset of struct oriel_handle_area in the owner's file */
     uint64_t key;
-    uint64_t address_bytes; /* 0: only the owner's node reaches it */
+    uint32_t address_bytes; /* 0: only the owner's node reaches it */
+    int32_t world_rank;     /* the owner's, for reports; -1: none */
     /* of the owner's net; 0 from address_bytes on */
     char address[ORIEL_HANDLE_ADDRESS_BYTES];
 };

@@ -280,6 +280,7 @@ static void describe(struct oriel_window *window, const struct oriel_memory_hand
     struct oriel_window_host *host = window->host;
     oriel_copy_window_created();
     window->id = handle->owner.id[0] ^ handle->key;
+    window->holding->owner_world_rank = handle->world_rank;
     host->size_bytes = (MPI_Aint)target->size_bytes;
     host->disp_unit = target->disp_unit > INT_MAX ? INT_MAX : (int)target->disp_unit;
     host->create_flavor = MPI_WIN_FLAVOR_CREATE;

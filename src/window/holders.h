@@ -68,7 +68,8 @@ struct oriel_holding {
     /* of that window, by its ranks; NULL for a process on another node, or dead */
     struct oriel_peer **members;
     int32_t member_count;
-    uint32_t name; /* of the entry, in an accumulate lock */
+    int32_t owner_world_rank; /* for reports; -1: unknown */
+    uint32_t name;            /* of the entry, in an accumulate lock */
     /* window->access: ABSENT, WAITING in a lock call, SHARED while the entry's state is a lock */
     _Atomic uint8_t access[ORIEL_CACHE_LINE];
     struct oriel_common *common;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FROM = 2, PART = 4, FLAG = 3 }; /* ints of the owner's window, and of the part */
 
@@ -126,7 +127,7 @@ static void put_and_flag(bool right, enum way way)
 }
 
 /* The part begins behind the owner's first bytes. */
-CASE(C1, put_by_handle_beside_a_get_on_one_node, 2)
+CASE(C1, put_by_handle_beside_a_get, 2)
 {
     int got;
     MPIX_Memory_handle handle;
@@ -147,7 +148,7 @@ CASE(C1, put_by_handle_beside_a_get_on_one_node, 2)
 }
 
 /* Locks by both windows exclude each other, of all kinds. */
-CASE(C1, locks_by_handle_on_one_node, 2)
+CASE(C1, locks_by_handle, 2)
 {
     enum { TIMES = 8 };
     int got;
@@ -176,33 +177,33 @@ CASE(C1, locks_by_handle_on_one_node, 2)
     MPI_Win_free(&win);
 }
 
-CASE(C1, put_after_the_unlock_by_handle_on_one_node, 2)
+CASE(C1, put_after_the_unlock_by_handle, 2)
 {
     put_and_flag(right, BY_LOCK);
 }
 
-CASE(C1, put_after_the_accumulate_by_handle_on_one_node, 2)
+CASE(C1, put_after_the_accumulate_by_handle, 2)
 {
     put_and_flag(right, BY_FETCH);
 }
 
-CASE(C1, put_after_the_flag_that_a_sync_finds_on_one_node, 2)
+CASE(C1, put_after_the_flag_that_a_sync_finds, 2)
 {
     put_and_flag(right, BY_SYNC);
 }
 
-CASE(C1, put_after_the_epoch_of_a_withdrawn_handle_on_one_node, 2)
+CASE(C1, put_after_the_epoch_of_a_withdrawn_handle, 2)
 {
     put_and_flag(right, BY_WITHDRAWAL);
 }
 
-CASE(C1, put_after_the_epoch_on_a_window_that_ends_on_one_node, 2)
+CASE(C1, put_after_the_epoch_on_a_window_that_ends, 2)
 {
     put_and_flag(right, BY_END);
 }
 
 /* The opener's fetch finds what the owner has accumulated. */
-CASE(C1, put_after_the_accumulate_of_the_owner_on_one_node, 2)
+CASE(C1, put_after_the_accumulate_of_the_owner, 2)
 {
     const int set = 1;
     MPIX_Memory_handle handle;
@@ -236,7 +237,7 @@ CASE(C1, put_after_the_accumulate_of_the_owner_on_one_node, 2)
     MPI_Win_free(&data);
 }
 
-CASE(E1, put_by_handle_without_a_lock_on_one_node, 2)
+CASE(E1, put_by_handle_without_a_lock, 2)
 {
     MPIX_Memory_handle handle;
     MPI_Win win = own_window();
@@ -252,7 +253,7 @@ CASE(E1, put_by_handle_without_a_lock_on_one_node, 2)
     MPI_Win_free(&win);
 }
 
-CASE(A1, put_beyond_the_handle_on_one_node, 2)
+CASE(A1, put_beyond_the_handle, 2)
 {
     const MPI_Aint disp = right ? PART - 1 : PART;
     MPIX_Memory_handle handle;
@@ -265,4 +266,74 @@ CASE(A1, put_beyond_the_handle_on_one_node, 2)
     }
     part_close(&opened);
     MPI_Win_free(&win);
+}
+
+/* The owner takes a notification through an opened window; its window has no other rank. */
+CASE(C1, get_before_a_notification_by_handle, 2)
+{
+    int got, *memory;
+    MPIX_Memory_handle handle;
+    MPI_Info info;
+    MPI_Win win;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "1");
+    MPI_Win_allocate((FROM + PART) * sizeof *memory, sizeof *memory, info, MPI_COMM_SELF, &memory,
+                     &win);
+    MPI_Info_free(&info);
+    named(win);
+    MPI_Win opened = part_open(win, &handle);
+    if (rank == 1) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, opened);
+        MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, opened); /* FINDS C1 here */
+        MPIX_Put_notify(NULL, 0, MPI_INT, 0, 0, 0, MPI_INT, 0, opened);
+        await_notice(0);
+        MPI_Win_unlock(0, opened);
+    }
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
+        if (right)
+            MPIX_Win_notify_wait(win, 0, 1);
+        MPI_Get(&got, 1, MPI_INT, 0, FROM, 1, MPI_INT, win); /* FINDS C1 here */
+        MPI_Win_unlock(0, win);
+        notify(1);
+    }
+    part_close(&opened);
+    MPI_Win_free(&win);
+}
+
+/* A rank that is no member may notify while all members wait. */
+CASE_ALONE(D1, notification_by_handle_that_members_await, 3)
+{
+    int *memory;
+    MPIX_Memory_handle handle;
+    MPI_Comm members;
+    MPI_Info info;
+    MPI_Win win = MPI_WIN_NULL, opened;
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 1, 0, &members);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "1");
+    if (rank != 1)
+        MPI_Win_allocate(PART * sizeof *memory, sizeof *memory, info, members, &memory, &win);
+    MPI_Info_free(&info);
+    if (rank != 1)
+        named(win); /* with a barrier of all */
+    else
+        MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0 && right)
+        MPIX_Win_memory_handle_create(win, 0, PART * sizeof *memory, &handle);
+    MPI_Bcast(&handle, sizeof handle, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (rank == 1 && right) {
+        MPIX_Win_memory_open(&handle, MPI_INFO_NULL, &opened);
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, opened);
+        sleep(4);
+        MPIX_Put_notify(NULL, 0, MPI_INT, 0, 0, 0, MPI_INT, 0, opened);
+        MPI_Win_unlock(0, opened);
+        MPI_Win_free(&opened);
+    }
+    if (rank == 0)
+        MPIX_Win_notify_wait(win, 0, 1); /* FINDS D1 here */
+    MPI_Barrier(members);                /* FINDS D1 here */
+    if (rank != 1)
+        MPI_Win_free(&win);
+    MPI_Comm_free(&members);
 }

@@ -172,7 +172,7 @@ def job_run(args, ranks, seed, threads, words):
         return status, text, findings
 
 
-def innocent_judge(status, findings, cases):
+def innocent_judge(status, text, findings, cases):
     if findings is None:
         yield f"no findings were written; status {status}"
         return
@@ -181,6 +181,8 @@ def innocent_judge(status, findings, cases):
         yield f"{case.name if case else 'an unknown case'} is blamed: {brief(finding)}"
     if status != 0:
         yield f"status {status}, not 0"
+    elif "[O25]" in text:
+        yield "the checker of a node has refused a request (O25)"
 
 
 def guilty_judge(host, status, text, findings, ran, cases):
@@ -232,7 +234,7 @@ def jobs_of(args, chosen):
 def run(args, seed, ranks, threads, job, cases):
     """Runs one job; returns whether it behaved as expected."""
     status, text, findings = job_run(args, ranks, seed, threads, [case.name for case in job])
-    judge = innocent_judge(status, findings, cases) if job[0].innocent else \
+    judge = innocent_judge(status, text, findings, cases) if job[0].innocent else \
         guilty_judge(args.host, status, text, findings, job, cases)
     complaints = [f"seed {seed}, {ranks} ranks{', threads' if threads else ''}: {complaint}" for complaint in judge]
     if complaints:

@@ -535,6 +535,28 @@ static void ending(void)
     }
 }
 
+/* The last rank lends memory; its window has no other rank. */
+static void opened(void)
+{
+    const int owner = ranks - 1;
+    const long one = 1;
+    long *memory;
+    MPIX_Memory_handle handle;
+    MPI_Win win, part;
+    MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_SELF, &memory, &win);
+    if (rank == owner)
+        MPIX_Win_memory_handle_create(win, 0, sizeof *memory, &handle);
+    MPI_Bcast(&handle, sizeof handle, MPI_BYTE, owner, MPI_COMM_WORLD);
+    MPIX_Win_memory_open(&handle, MPI_INFO_NULL, &part);
+    MPI_Win_set_name(part, "opened");
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, part);
+    MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, part);
+    MPI_Win_unlock(0, part);
+    MPI_Win_free(&part);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
+}
+
 static void none(void)
 {
 }
@@ -544,11 +566,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } scenarios[] = {{"counts", counts},   {"late", late},         {"threads", threads},
-                     {"sorts", sorts},     {"served", served},     {"asked", asked},
-                     {"many", many},       {"ending", ending},     {"none", none},
-                     {"crowd", crowd},     {"notified", notified}, {"awaited", awaited},
-                     {"atomics", atomics}, {"started", started},   {"flushes", flushes}};
+    } scenarios[] = {
+        {"counts", counts},   {"late", late},       {"threads", threads},   {"sorts", sorts},
+        {"served", served},   {"asked", asked},     {"many", many},         {"ending", ending},
+        {"none", none},       {"crowd", crowd},     {"notified", notified}, {"awaited", awaited},
+        {"atomics", atomics}, {"started", started}, {"flushes", flushes},   {"opened", opened}};
     const char *wanted = argc > 1 ? argv[1] : "";
     int has_threads = strcmp(wanted, "threads") == 0;
     int provided;

@@ -164,6 +164,12 @@ class Counts(Case):
             site = self.site_at(kind, mark)
             self.assertEqual((site["function"], site["count"]), ("started", count))
 
+    def test_the_rank_of_an_opened_window_is_its_owner(self):
+        for node_size in (1, 3):
+            [window] = [window for window in self.statistics("opened", 3, "--node-size", str(node_size)) if window["name"] == "opened"]
+            self.assertEqual([rank["rank"] for rank in window["ranks"]], [2])
+            self.assertEqual({pair["target"] for pair in window["busiest_pairs"]}, {2})
+
     def test_an_ordinary_user_gets_the_same(self):
         [window] = self.statistics("counts", 2, "--user")
         self.check(window, 2, "direct")

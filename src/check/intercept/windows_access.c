@@ -14,8 +14,10 @@
  * WORDS_TAKEN elements takes all that any rank has done.
  *
  * Words are in word_clocks.c. Words of another node, and those without room, are under keys. A
- * large memory has at most WORD_KINDS keys, which its words share. The program's own atomic
- * instructions are accumulates of one element to the same words, where they are watched. */
+ * large memory has at most WORD_KINDS keys, which its words share. The words of memory that is
+ * opened from a handle of another node may be in word_clocks.c there: its server finds them by the
+ * keys. The program's own atomic instructions are accumulates of one element to the same words,
+ * where they are watched. */
 #include "check/window/operation.h"
 
 #include "check/access/datatype_runs.h"
@@ -37,7 +39,8 @@ static struct oriel_key word_key(const struct oriel_checked *window, int32_t tar
     uint64_t word = offset == BULK ? UINT64_MAX : (uint64_t)offset;
     const int64_t size_bytes = window->opened.owner_id != 0 ? window->opened.owner_size_bytes
                                                             : window->members[target].size_bytes;
-    if (offset != BULK && (uint64_t)size_bytes - 1 >= 8 * WORD_KINDS)
+    if (offset != BULK && !window->opened.has_remote_words &&
+        (uint64_t)size_bytes - 1 >= 8 * WORD_KINDS)
         word = (word * UINT64_C(0x9e3779b97f4a7c15)) >> 48; /* dynamic windows, of size 0, too */
     return oriel_window_key(window, ORIEL_ORDER_WORD, (uint64_t)target, word);
 }

@@ -163,10 +163,13 @@ static void common_leave(struct oriel_checked *window)
         oriel_history_leave(common->shares[i].history);
     if (common == NULL || oriel_window_count(window, ORIEL_ENDING_LEFT, 1) != (uint32_t)window->n)
         return;
+    const bool is_lent = oriel_window_count(window, ORIEL_ENDING_LENT, 0) > 0;
     for (int32_t i = 0; i < window->n; i++) {
         struct oriel_share *share = &common->shares[i];
+        if (is_lent)
+            oriel_word_clocks_withdraw(window->id, i);
         if (share->history != 0)
-            oriel_history_free(share->history);
+            oriel_part_close(share->history);
         oriel_word_clocks_free(share->words);
     }
     if (common->locks != 0)

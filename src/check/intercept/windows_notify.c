@@ -41,10 +41,16 @@ NOTIFIED(Accumulate_notify, ORIEL_ACCESS_ACCUMULATE,
 
 /* --- taking --- */
 
+/* Not if processes may notify that are no members of the window. */
+static bool is_searched(const struct oriel_checked *window)
+{
+    return window != NULL && window->progress != NULL && !window->lends;
+}
+
 static bool wait_for_notification(const struct oriel_checked *window, const void *address,
                                   enum oriel_call call)
 {
-    if (window == NULL || window->progress == NULL)
+    if (!is_searched(window))
         return false;
     const struct oriel_wait_need need = oriel_need_notification(window->progress);
     return oriel_window_wait(window, &need, address, call);
@@ -134,7 +140,7 @@ int oriel_notify_request_needs(const struct oriel_request_record *record,
 {
     const struct notify_request *own = oriel_request_closure(record, &request_kind);
     const struct oriel_checked *window = own == NULL ? NULL : oriel_checked_find(own->win);
-    if (window == NULL || window->progress == NULL)
+    if (!is_searched(window))
         return 0;
     *need = oriel_need_notification(window->progress);
     return 1;

@@ -1,13 +1,17 @@
 /* Memory handles (include/oriel/ext.h): the owner's part, and windows that were opened from them.
  *
  * The owner puts what an opener needs into the shared memory of the node, under a key of the
- * handle's bytes, before the program can pass the handle on. An opened window is an entry of its
+ * handle's bytes, before the program can pass the handle on. An opener on another node asks each
+ * node for it. An opened window is an entry of its
  * own, with one target: epochs, buffers and arguments are checked as in other windows. Its accesses
  * are in the history of the owner's memory, and its lock and words have the keys of the owner's
  * window (checked_window.c). So both windows meet there, also if the opener is no member of the
  * owner's window. No member waits for an opener other than by the lock, or by the withdrawal of the
  * handle. */
 #include "check/intercept/wrap.h"
+#include "check/order/word_clocks.h"
+#include "check/remote/history_proxy.h"
+#include "check/remote/remote.h"
 #include "check/report/finding.h"
 #include "check/window/window_steps.h"
 
@@ -16,13 +20,17 @@
 
 #include <stdlib.h>
 
-enum { KEY_HANDLE = 101 }; /* words[0] of a handle's key; above order.h's */
-
 /* What an opener needs. */
 struct lent_part {
     struct oriel_opened opened;
     struct oriel_checked_member owner; /* of the part alone */
 };
+
+union lent_block {
+    struct lent_part part;
+    char bytes[ORIEL_PART_HANDLE_BYTES];
+};
+_Static_assert(sizeof(union lent_block) == ORIEL_PART_HANDLE_BYTES, "there is room for a part");
 
 /* Handles of this process's memory that are not withdrawn. */
 struct lent_handle {
@@ -37,7 +45,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct oriel_key handle_key(const MPIX_Memory_handle *handle)
 {
     static const uint64_t one[2] = {1, 1}, other[2] = {2, 2};
-    return (struct oriel_key){.words = {KEY_HANDLE, oriel_siphash(one, handle, sizeof *handle),
+    return (struct oriel_key){.words = {ORIEL_PART_HANDLE,
+                                        oriel_siphash(one, handle, sizeof *handle),
                                         oriel_siphash(other, handle, sizeof *handle)}};
 }
 
@@ -56,7 +65,8 @@ static struct lent_part part_describe(struct oriel_checked *window, MPI_Aint dis
                    .words = oriel_window_words(window, window->rank)},
         .owner = *own};
     part.owner.size_bytes = size;
-    part.owner.part = oriel_window_history(window, window->rank);
+    part.owner.locks = 0; /* of the owner's ranks */
+    part.owner.part = oriel_part_share(oriel_window_history(window, window->rank));
     part.owner.promises &= ORIEL_PROMISE_OPS_SET | ORIEL_PROMISE_SAME_OP;
     return part;
 }
@@ -72,23 +82,31 @@ static void window_lend(struct oriel_checked *window)
     atomic_store_explicit(&window->common->bulk, 1, memory_order_release);
 }
 
-static bool part_store(void *at, bool made, void *part)
+static bool block_store(void *at, bool made, void *block)
 {
     (void)made;
-    *(struct lent_part *)at = *(const struct lent_part *)part;
+    *(union lent_block *)at = *(const union lent_block *)block;
     return true;
+}
+
+/* Openers on other nodes reach the words by their keys. */
+static bool words_lend(const struct oriel_checked *window, oriel_shm_offset words)
+{
+    return window->common == NULL || oriel_check_remote_node_count() < 2 ||
+           (words != 0 && oriel_word_clocks_lend(words, window->id, window->rank));
 }
 
 static void part_lend(struct oriel_checked *window, MPI_Aint disp, MPI_Aint size,
                       const MPIX_Memory_handle *handle)
 {
-    struct lent_part part = part_describe(window, disp, size);
-    struct lent_handle *entry = part.owner.part == 0 ? NULL : malloc(sizeof *entry);
+    union lent_block block = {.part = part_describe(window, disp, size)};
+    const bool is_whole = block.part.owner.part != 0 && words_lend(window, block.part.opened.words);
+    struct lent_handle *entry = is_whole ? malloc(sizeof *entry) : NULL;
     if (entry == NULL) /* it is opened unchecked */
         return;
     window_lend(window);
     *entry = (struct lent_handle){.key = handle_key(handle), .window = window};
-    oriel_shm_work(&entry->key, sizeof part, part_store, &part);
+    oriel_shm_work(&entry->key, sizeof block, block_store, &block);
     pthread_mutex_lock(&mutex);
     entry->next = lent;
     lent = entry;
@@ -155,17 +173,20 @@ ORIEL_CHECK_WRAP_X(Win_memory_handle_free, (MPIX_Memory_handle * handle))
 
 /* --- the opener --- */
 
-struct part_copy {
-    struct lent_part part;
-    bool is_known;
-};
-
-static bool part_load(void *at, bool made, void *copy)
+/* What this process uses of it. A part of another node has only sensible ranks and sizes. */
+static bool part_adopt(struct lent_part *part)
 {
-    (void)made;
-    *(struct part_copy *)copy =
-        (struct part_copy){.part = *(const struct lent_part *)at, .is_known = true};
-    return true;
+    struct oriel_opened *opened = &part->opened;
+    const int world_size = oriel_shm_world_size();
+    part->owner.part = oriel_part_of(part->owner.part);
+    if (!oriel_part_is_remote(part->owner.part))
+        return true;
+    opened->has_remote_words = opened->words != 0;
+    opened->words = 0;
+    return part->owner.world_rank < (uint32_t)world_size &&
+           opened->first_world_rank < (uint32_t)world_size && opened->owner_rank >= 0 &&
+           opened->owner_rank < opened->owner_n && part->owner.size_bytes >= 0 &&
+           part->owner.disp_unit > 0 && opened->from >= 0;
 }
 
 /* False: it stays unchecked. */
@@ -183,7 +204,8 @@ static bool window_enter(const struct lent_part *part, MPI_Win win, const struct
     if (window == NULL)
         return false;
     window->opened = part->opened;
-    window->ordered = window->prompt = true;
+    window->ordered = true;
+    window->prompt = !oriel_part_is_remote(window->members[0].part);
     if (oriel_checked_add(window))
         return true;
     oriel_checked_free(window);
@@ -194,13 +216,13 @@ ORIEL_CHECK_WRAP_X(Win_memory_open, (const MPIX_Memory_handle *handle, MPI_Info 
 {
     if (!oriel_window_look())
         return NEXT_X(Win_memory_open)(handle, info, win);
-    struct part_copy copy = {.is_known = false};
+    union lent_block block;
     const int code = NEXT_X(Win_memory_open)(handle, info, win);
     if (code == MPI_SUCCESS) {
         const struct oriel_site site = oriel_site_make(ORIEL_CALLER, ORIEL_CALL_Win_memory_open);
         const struct oriel_key key = handle_key(handle);
-        oriel_shm_work(&key, 0, part_load, &copy);
-        if (!copy.is_known || !window_enter(&copy.part, *win, &site))
+        if (!oriel_part_load_handle(&key, &block) || !part_adopt(&block.part) ||
+            !window_enter(&block.part, *win, &site))
             oriel_finding_count("windows opened from memory handles: not checked");
     }
     return oriel_check_back(code);

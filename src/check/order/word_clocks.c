@@ -138,23 +138,28 @@ struct oriel_word_clock *oriel_word_find_or_make(struct oriel_text_format *words
     return word;
 }
 
-void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
+/* Locks the word for a giver. mine: giver is this process, and the word had its rank. Returns
+ * whether it still has it. */
+static bool word_take_over(struct oriel_word_clock *word, uint32_t giver, bool mine)
 {
-    uint32_t own = oriel_order_index();
-    uint32_t giver = fetches ? own : MIXED;
-    bool mine = oriel_word_is_giver(word, own);
     if (!mine)
         atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
     oriel_delay();
     oriel_shm_word_lock(&word->owner);
     oriel_fence_after_locked(); /* W3 */
-    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) !=
-                       (mine ? own : giver))) { /* W4 */
-        mine = false;
-        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
-        oriel_delay();
-        oriel_fence_full(); /* W3 */
-    }
+    if (oriel_likely(atomic_load_explicit(&word->giver, memory_order_acquire) ==
+                     (mine ? oriel_order_index() : giver)))
+        return mine;
+    atomic_store_explicit(&word->giver, giver, memory_order_relaxed); /* W4 */
+    oriel_delay();
+    oriel_fence_full(); /* W3 */
+    return false;
+}
+
+void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
+{
+    uint32_t own = oriel_order_index();
+    bool mine = word_take_over(word, fetches ? own : MIXED, oriel_word_is_giver(word, own));
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[own] = oriel_order_now();
     } else {
@@ -190,4 +195,88 @@ bool oriel_word_take(oriel_shm_offset place, uint64_t offset)
     _Atomic oriel_word_link *link;
     struct oriel_word_clock *word = word_find(oriel_shm_at(place), offset, &link);
     return word != NULL && oriel_word_take_again(word, oriel_order_index());
+}
+
+/* --- for processes of other nodes --- */
+
+enum { KEY_WORDS = 102 }; /* words[0] of the key of lent words; above order.h's */
+
+/* The lock of the key of the lent words keeps them while a clock is given or taken. */
+struct by_key {
+    uint64_t offset;
+    const oriel_tick *given;
+    oriel_tick *out; /* where none is given */
+    bool done;
+};
+
+static struct oriel_key lent_key(uint64_t window, uint64_t target)
+{
+    return (struct oriel_key){.words = {KEY_WORDS, window, target}};
+}
+
+static bool words_store(void *at, bool made, void *words)
+{
+    (void)made;
+    *(oriel_shm_offset *)at = *(const oriel_shm_offset *)words;
+    return true;
+}
+
+bool oriel_word_clocks_lend(oriel_shm_offset words, uint64_t window, int32_t target)
+{
+    const struct oriel_key key = lent_key(window, (uint64_t)target);
+    return oriel_shm_work(&key, sizeof words, words_store, &words);
+}
+
+void oriel_word_clocks_withdraw(uint64_t window, int32_t target)
+{
+    const struct oriel_key key = lent_key(window, (uint64_t)target);
+    oriel_shm_drop(&key);
+}
+
+static bool word_join_in_work(void *at, bool made, void *closure)
+{
+    struct by_key *by = closure;
+    struct oriel_word_clock *word = oriel_word_at(*(const oriel_shm_offset *)at, by->offset);
+    (void)made;
+    by->done = word != NULL;
+    if (word == NULL)
+        return true;
+    word_take_over(word, MIXED, false);
+    oriel_clock_take(word->clock, by->given, oriel_order_width());
+    oriel_shm_word_unlock(&word->owner);
+    return true;
+}
+
+static bool word_copy_in_work(void *at, bool made, void *closure)
+{
+    struct by_key *by = closure;
+    _Atomic oriel_word_link *link;
+    struct oriel_word_clock *word =
+        word_find(oriel_shm_at(*(const oriel_shm_offset *)at), by->offset, &link);
+    (void)made;
+    by->done = word != NULL && !oriel_given_was_lost();
+    if (!by->done)
+        return true;
+    oriel_shm_word_lock(&word->owner);
+    oriel_clock_take(by->out, word->clock, oriel_order_width());
+    oriel_shm_word_unlock(&word->owner);
+    return true;
+}
+
+static bool by_key_do(const struct oriel_key *key, struct by_key *by, oriel_shm_work_fn *work)
+{
+    const struct oriel_key lent = lent_key(key->words[1], key->words[2]);
+    return key->words[0] == ORIEL_ORDER_WORD && oriel_shm_work(&lent, 0, work, by) && by->done;
+}
+
+bool oriel_word_join_by_key(const struct oriel_key *key, const oriel_tick *clock)
+{
+    struct by_key by = {.offset = key->words[3], .given = clock};
+    return by_key_do(key, &by, word_join_in_work);
+}
+
+bool oriel_word_take_by_key(const struct oriel_key *key, oriel_tick *out)
+{
+    struct by_key by = {.offset = key->words[3], .out = out};
+    return by_key_do(key, &by, word_copy_in_work);
 }

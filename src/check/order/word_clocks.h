@@ -17,6 +17,17 @@
 oriel_shm_offset oriel_word_clocks_make(uint64_t size_bytes);
 void oriel_word_clocks_free(oriel_shm_offset words);
 
+/* From now on processes of other nodes reach the words of that target by their keys, until
+ * oriel_word_clocks_withdraw. Returns false when the shared memory is full. */
+bool oriel_word_clocks_lend(oriel_shm_offset words, uint64_t window, int32_t target);
+void oriel_word_clocks_withdraw(uint64_t window, int32_t target);
+
+/* For a process of another node: does what oriel_given_join and oriel_given_take do, with the word
+ * of a key of kind ORIEL_ORDER_WORD. Returns false without effect if it leads to no words, or
+ * the word has no room or no clock. */
+bool oriel_word_join_by_key(const struct oriel_key *key, const oriel_tick *clock);
+bool oriel_word_take_by_key(const struct oriel_key *key, oriel_tick *out);
+
 typedef uint32_t oriel_word_link; /* index of a word's first line; 0: none */
 
 /* One cache line with at most four ranks. */

@@ -6,6 +6,8 @@
 #include "check/order/order.h"
 #include "check/remote/remote_validate.h"
 
+#include <string.h>
+
 enum { NODE_SHIFT = 44, CONFLICTS = 16 };
 
 /* The block under the key of a part that is open or has users. */
@@ -20,17 +22,21 @@ static struct oriel_key part_key(oriel_shm_offset history)
         .words = {UINT64_C(0x50415254), history}}; /* "PART": greater than all kinds of order.h */
 }
 
+uint64_t oriel_part_share(oriel_shm_offset history)
+{
+    struct oriel_key key = part_key(history);
+    return history == 0 || oriel_shm_find(&key, sizeof(struct open_part), NULL) == 0
+               ? 0
+               : (uint64_t)(unsigned)(oriel_check_remote_own_node() + 1) << NODE_SHIFT | history;
+}
+
 uint64_t oriel_part_open(void)
 {
-    oriel_shm_offset history = oriel_history_make(0);
-    struct oriel_key key = part_key(history);
-    if (history == 0)
-        return 0;
-    if (oriel_shm_find(&key, sizeof(struct open_part), NULL) == 0) {
+    const oriel_shm_offset history = oriel_history_make(0);
+    const uint64_t number = oriel_part_share(history);
+    if (history != 0 && number == 0)
         oriel_history_free(history);
-        return 0;
-    }
-    return (uint64_t)(unsigned)(oriel_check_remote_own_node() + 1) << NODE_SHIFT | history;
+    return number;
 }
 
 /* The last user removes the key, and then frees the history. */
@@ -69,7 +75,10 @@ static bool part_work(oriel_shm_offset history, oriel_shm_work_fn *work)
 
 void oriel_part_close(oriel_shm_offset history)
 {
-    if (part_work(history, part_close_in_work))
+    const struct oriel_key key = part_key(history);
+    bool last = true; /* of one that was never open */
+    oriel_shm_work(&key, 0, part_close_in_work, &last);
+    if (last)
         oriel_history_free(history);
 }
 
@@ -183,4 +192,31 @@ void oriel_part_request_done(oriel_shm_offset part, uint64_t ticket)
         remote_part_request(part, ORIEL_CHECK_REMOTE_REQUEST_DONE, ticket, 0, 0);
     else
         oriel_history_request_done(part, ticket);
+}
+
+static bool handle_load_in_work(void *at, bool made, void *out)
+{
+    (void)made;
+    memcpy(out, at, ORIEL_PART_HANDLE_BYTES);
+    return true;
+}
+
+bool oriel_part_load_here(const struct oriel_key *key, void *out)
+{
+    return oriel_shm_work(key, 0, handle_load_in_work, out);
+}
+
+bool oriel_part_load_handle(const struct oriel_key *key, void *out)
+{
+    bool found = oriel_part_load_here(key, out);
+    for (int node = 0; node < oriel_check_remote_node_count() && !found; node++) {
+        struct oriel_check_remote_request request = {.kind = ORIEL_CHECK_REMOTE_HANDLE,
+                                                     .key = *key};
+        struct oriel_check_remote_answer answer;
+        found = node != oriel_check_remote_own_node() &&
+                oriel_check_remote_ask(node, &request, NULL, 0, &answer, out,
+                                       ORIEL_PART_HANDLE_BYTES) &&
+                answer.word != 0 && answer.len_bytes == ORIEL_PART_HANDLE_BYTES;
+    }
+    return found;
 }

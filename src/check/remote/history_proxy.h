@@ -9,7 +9,17 @@
 /* Creates a history on this node for use by other nodes; returns its number. 0: the shared memory
  * is full. */
 uint64_t oriel_part_open(void);
+
+/* Opens a history of this node for other nodes, which may be open already; the same. */
+uint64_t oriel_part_share(oriel_shm_offset history);
+
+/* Frees the history, which other nodes may be using. */
 void oriel_part_close(oriel_shm_offset history);
+
+/* What a handle's owner has stored under its key, on this node or another one. */
+enum { ORIEL_PART_HANDLE = 101, ORIEL_PART_HANDLE_BYTES = 256 }; /* words[0]: above order.h's */
+bool oriel_part_load_handle(const struct oriel_key *key, void *out);
+bool oriel_part_load_here(const struct oriel_key *key, void *out); /* on this node */
 
 /* A request of another node uses the history, which stays until oriel_part_leave. False: no such
  * part, or a closed one. */

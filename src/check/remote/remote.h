@@ -96,7 +96,8 @@ enum oriel_check_remote_kind {
     ORIEL_CHECK_REMOTE_MEMBER_STATE,
     /* table, slot; the entry to store if the slot is empty, or nothing. Answer: the slot's entry */
     ORIEL_CHECK_REMOTE_SITE,
-    ORIEL_CHECK_REMOTE_QUIET, /* from here on: a missing answer does no harm */
+    ORIEL_CHECK_REMOTE_HANDLE, /* key. Answer: whether it is there; ORIEL_PART_HANDLE_BYTES */
+    ORIEL_CHECK_REMOTE_QUIET,  /* from here on: a missing answer does no harm */
     ORIEL_CHECK_REMOTE_WAITS = ORIEL_CHECK_REMOTE_QUIET, /* Answer: struct oriel_wait_report */
     ORIEL_CHECK_REMOTE_PROGRESS, /* id, is_window. Answer: struct oriel_collective_progress */
     ORIEL_CHECK_REMOTE_GIVEN,    /* key. Answer: whether it was given */

@@ -6,6 +6,7 @@
 #include "check/order/member_state.h"
 #include "check/order/order.h"
 #include "check/order/rank_clocks.h"
+#include "check/order/word_clocks.h"
 #include "check/remote/history_proxy.h"
 #include "check/remote/remote_socket.h"
 #include "check/remote/remote_validate.h"
@@ -19,6 +20,8 @@ enum { CONFLICTS = 16 };
 
 _Static_assert(sizeof(struct oriel_member_state_answer) <= ORIEL_SITE_SLOT_BYTES,
                "an answer to a question about a window has room");
+_Static_assert((int)ORIEL_PART_HANDLE_BYTES <= (int)ORIEL_SITE_SLOT_BYTES,
+               "an answer about a handle has room");
 
 struct found {
     struct oriel_conflict conflicts[CONFLICTS];
@@ -96,6 +99,22 @@ static bool history_request_serve(struct oriel_check_remote_worker *worker,
     return holds;
 }
 
+/* Of words that local processes have in a table, too. */
+static void give_serve(const struct oriel_check_remote_request *request, const oriel_tick *clock)
+{
+    const uint64_t *words = request->words;
+    if (!oriel_word_join_by_key(&request->key, clock))
+        oriel_given_join(&request->key, (uint32_t)words[0], words[1] != 0, clock);
+}
+
+static bool take_serve(const struct oriel_check_remote_request *request, oriel_tick *out,
+                       bool *made)
+{
+    const uint64_t *words = request->words;
+    return oriel_word_take_by_key(&request->key, out) ||
+           oriel_given_take(&request->key, (uint32_t)words[0], (unsigned)words[1], out, made);
+}
+
 /* Returns the data that follows the answer. */
 static struct iovec request_serve(struct oriel_check_remote_worker *worker,
                                   const struct oriel_check_remote_request *request,
@@ -110,12 +129,10 @@ static struct iovec request_serve(struct oriel_check_remote_worker *worker,
     bool made = false;
     switch (request->kind) {
     case ORIEL_CHECK_REMOTE_GIVE:
-        oriel_given_join(&request->key, (uint32_t)words[0], words[1] != 0,
-                         (const oriel_tick *)(const void *)worker->data);
+        give_serve(request, (const oriel_tick *)(const void *)worker->data);
         return nothing;
     case ORIEL_CHECK_REMOTE_TAKE:
-        any = oriel_given_take(&request->key, (uint32_t)words[0], (unsigned)words[1], worker->clock,
-                               &made);
+        any = take_serve(request, worker->clock, &made);
         answer->word = (uint64_t)any | (uint64_t)made << 1 | (uint64_t)oriel_given_was_lost() << 2;
         return any ? clock : nothing;
     case ORIEL_CHECK_REMOTE_FORGET: oriel_shm_drop(&request->key); return nothing;
@@ -143,6 +160,10 @@ static struct iovec request_serve(struct oriel_check_remote_worker *worker,
                               .iov_len = oriel_site_slot((uint32_t)words[0], (uint32_t)words[1],
                                                          worker->data, (size_t)request->len_bytes,
                                                          &answer->word)};
+    case ORIEL_CHECK_REMOTE_HANDLE:
+        answer->word = oriel_part_load_here(&request->key, worker->data);
+        return (struct iovec){.iov_base = worker->data,
+                              .iov_len = answer->word != 0 ? ORIEL_PART_HANDLE_BYTES : 0};
     default:
         return (struct iovec){
             .iov_base = worker->data,

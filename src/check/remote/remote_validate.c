@@ -4,6 +4,7 @@
 #include "base/deadlock_set.h"
 #include "check/order/member_state.h"
 #include "check/order/order.h"
+#include "check/remote/history_proxy.h"
 #include "check/report/call_sites.h"
 
 #include <string.h>
@@ -48,12 +49,13 @@ static bool key_holds(const struct oriel_check_remote_request *request)
     case ORIEL_CHECK_REMOTE_TAKE: return kind >= ORIEL_ORDER_MESSAGE && kind < ORIEL_ORDER_COUNT;
     case ORIEL_CHECK_REMOTE_FORGET: return kind >= ORIEL_ORDER_MESSAGE && kind <= ORIEL_ORDER_COUNT;
     case ORIEL_CHECK_REMOTE_COUNT: return kind == ORIEL_ORDER_COUNT;
+    case ORIEL_CHECK_REMOTE_HANDLE: return kind == ORIEL_PART_HANDLE;
     default: return true;
     }
 }
 
 /* ORIEL_TICK_PENDING would leave an access pending that counts as complete. Flags of other kinds
- * describe how the access was added. No group has a request. */
+ * describe how the access was added. */
 static bool words_hold(const struct oriel_check_remote_request *request)
 {
     const uint64_t flags = ORIEL_ACCESS_FLUSHED_LOCAL | ORIEL_ACCESS_FLUSHED_OTHER;
@@ -61,7 +63,6 @@ static bool words_hold(const struct oriel_check_remote_request *request)
     case ORIEL_CHECK_REMOTE_COMPLETE:
     case ORIEL_CHECK_REMOTE_COMPLETE_ONE: return request->words[2] != ORIEL_TICK_PENDING;
     case ORIEL_CHECK_REMOTE_FLAG: return (request->words[2] & ~flags) == 0;
-    case ORIEL_CHECK_REMOTE_REQUEST_DONE: return request->words[1] < ORIEL_ACCESS_GROUP;
     default: return true;
     }
 }

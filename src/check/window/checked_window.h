@@ -94,8 +94,9 @@ struct oriel_opened {
     int32_t owner_n, owner_rank;
     uint32_t first_world_rank; /* of rank 0 there */
     int64_t owner_size_bytes;
-    int64_t from; /* offset of the part */
-    oriel_shm_offset words;
+    int64_t from;           /* offset of the part */
+    oriel_shm_offset words; /* 0: under keys */
+    bool has_remote_words;  /* the keys lead to words on the owner's node */
 };
 
 struct oriel_attached_list;

@@ -27,7 +27,11 @@
  *
  * An origin whose notifications may be dropped gives each clock to all entries, so that the target
  * has it with any of them. Fewer clocks than notifications, or a lost clock, mean that some are
- * unknown: the target then takes everything that the members have done. */
+ * unknown: the target then takes everything that the members have done.
+ *
+ * A process that notifies through a window opened from a memory handle is none of the origins: its
+ * operations are complete for the whole job from G1 on, and it gives no clock. A target that has
+ * made handles takes, besides T2, everything that any rank has done. */
 #include "check/window/notified.h"
 
 #include "check/order/rank_clocks.h"
@@ -177,7 +181,7 @@ uint64_t oriel_notified_group(const struct oriel_operation *operation)
     const uint32_t number = (uint32_t)operation->number;
     uint64_t group = 0;
     if (operation->kind == ORIEL_ACCESS_GET || oriel_threads_are_tracked() ||
-        !has_counter(window, target, operation->number))
+        window->opened.owner_id != 0 || !has_counter(window, target, operation->number))
         return 0;
     oriel_window_enter(window);
     const struct given *given = sent_find(window, target, number);
@@ -249,7 +253,8 @@ static void notification_take_back(struct oriel_checked *window, int32_t target,
 
 static bool gives_order(const struct oriel_operation *operation)
 {
-    return operation->notifies && operation->window != NULL && operation->allowed;
+    return operation->notifies && operation->window != NULL && operation->allowed &&
+           operation->window->opened.owner_id == 0;
 }
 
 void oriel_notified_give(const struct oriel_operation *operation)
@@ -275,6 +280,12 @@ static void accesses_complete(const struct oriel_checked *window, int32_t origin
     for (; from < upto && history != 0; from++)
         oriel_part_complete_one(history, group_of(world_rank, number, from),
                                 oriel_order_known(world_rank));
+}
+
+static void world_take(void)
+{
+    for (int i = 0; i < oriel_shm_world_size(); i++)
+        oriel_order_take_rank(i);
 }
 
 static void all_members_take(const struct oriel_checked *window, uint32_t number, uint64_t taken)
@@ -342,7 +353,9 @@ void oriel_notified_take(struct oriel_checked *window, int number, uint64_t coun
         taken = counter->taken;
     }
     oriel_window_leave(window);
-    if (!known)
+    if (window->lends)
+        world_take();
+    if (!known && !(window->lends && counter != NULL && !oriel_given_was_lost()))
         all_members_take(window, (uint32_t)number, taken);
 }
 

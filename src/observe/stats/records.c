@@ -12,6 +12,7 @@
 #include "host/host.h"
 #include "memory/file.h"
 #include "window/handle.h"
+#include "window/holders.h"
 #include "window/host_objects.h"
 
 #include <pthread.h>
@@ -155,7 +156,10 @@ static void record_fill(struct oriel_window_record *record, const struct oriel_o
                         MPI_Group group, int rank, const struct oriel_observed_creation *creation)
 {
     int32_t *ranks = (int32_t *)(oriel_file_base() + record->ranks);
-    oriel_observed_world_ranks(group, record->n, ranks);
+    if (observed->window != NULL && oriel_window_is_opened(observed->window))
+        ranks[0] = observed->window->holding->owner_world_rank; /* its group has this process */
+    else
+        oriel_observed_world_ranks(group, record->n, ranks);
     record->rank = rank;
     record->flavour = creation->flavour;
     record->size_bytes = creation->size_bytes;

@@ -102,6 +102,7 @@ static size_t right_bytes(void)
     case ORIEL_CHECK_REMOTE_ADD: return input_below(&input, 4) * sizeof(struct oriel_conflict);
     case ORIEL_CHECK_REMOTE_MEMBER_STATE: return sizeof(struct oriel_member_state_answer);
     case ORIEL_CHECK_REMOTE_SITE: return input_byte(&input) % 2 == 0 ? 16 : ORIEL_RECORD_LONG + 24;
+    case ORIEL_CHECK_REMOTE_HANDLE: return ORIEL_PART_HANDLE_BYTES;
     case ORIEL_CHECK_REMOTE_WAITS:
         return (1 + input_below(&input, WORLD)) * sizeof(struct oriel_wait_report);
     case ORIEL_CHECK_REMOTE_PROGRESS:

@@ -11,6 +11,7 @@
 #include "check/order/order.h"
 #include "check/remote/history_proxy.h"
 #include "check/order/rank_clocks.h"
+#include "check/order/word_clocks.h"
 #include "check/report/call_sites.h"
 #include "base/deadlock_set.h"
 
@@ -332,8 +333,9 @@ static void ask_with_wrong_values(int rank)
         {{.kind = ORIEL_CHECK_REMOTE_COMPLETE_ONE, .words = {0, 0, ORIEL_TICK_PENDING}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_FLAG, .words = {0, 0, ORIEL_ACCESS_FLUSHED_OTHER}}, true},
         {{.kind = ORIEL_CHECK_REMOTE_FLAG, .words = {0, 0, ORIEL_ACCESS_ALONE}}, false},
-        {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP - 1}}, true},
-        {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, false},
+        {{.kind = ORIEL_CHECK_REMOTE_REQUEST_DONE, .words = {0, ORIEL_ACCESS_GROUP}}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_HANDLE, .key = {{ORIEL_PART_HANDLE}}}, true},
+        {{.kind = ORIEL_CHECK_REMOTE_HANDLE, .key = {{ORIEL_ORDER_LOCK}}}, false},
         {{.kind = ORIEL_CHECK_REMOTE_MEMBER_STATE,
           .len_bytes = sizeof(struct oriel_member_state_ask) - 1},
          false},
@@ -463,6 +465,37 @@ static void close_while_another_works(int rank)
     EXPECT(oriel_history_make(0) == part); /* its memory is free */
 }
 
+/* A word that local processes have in a table has one clock for those of other nodes, too. */
+static void lend_words(int rank)
+{
+    enum { WINDOW = 7, OFFSET = 16 };
+    const struct oriel_key key = {{ORIEL_ORDER_WORD, WINDOW, (uint64_t)rank, OFFSET}};
+    EXPECT(oriel_order_start(rank, team->n) == ORIEL_OK);
+    const oriel_shm_offset words = oriel_word_clocks_make(64);
+    oriel_tick *clock = calloc((size_t)oriel_order_width(), sizeof *clock);
+    EXPECT(words != 0 && clock != NULL);
+    EXPECT(!oriel_word_join_by_key(&key, clock)); /* not lent */
+    EXPECT(oriel_word_clocks_lend(words, WINDOW, rank));
+    EXPECT(!oriel_word_take_by_key(&key, clock)); /* not given yet */
+    const oriel_tick own = oriel_order_now();
+    EXPECT(oriel_word_give(words, OFFSET, true));
+    EXPECT(oriel_word_take_by_key(&key, clock) && clock[rank] >= own);
+    clock[1 - rank] = 5;
+    EXPECT(oriel_word_join_by_key(&key, clock));
+    EXPECT(oriel_word_give(words, OFFSET, false)); /* is not its only giver any more */
+    EXPECT(oriel_word_take(words, OFFSET) && oriel_order_known(1 - rank) == 5);
+    oriel_word_clocks_withdraw(WINDOW, rank);
+    EXPECT(!oriel_word_take_by_key(&key, clock));
+    oriel_word_clocks_free(words);
+    free(clock);
+}
+
+static void lent_words_are_those_of_the_node(void **state)
+{
+    (void)state;
+    team_run(2, BOARD, 0, lend_words);
+}
+
 static void closed_part_stays_until_its_users_have_left(void **state)
 {
     (void)state;
@@ -528,6 +561,7 @@ int main(void)
         cmocka_unit_test(accesses_that_do_not_hold_are_refused),
         cmocka_unit_test(reports_that_do_not_hold_are_refused),
         cmocka_unit_test(progress_that_is_inconsistent_is_refused),
+        cmocka_unit_test(lent_words_are_those_of_the_node),
         cmocka_unit_test(closed_part_stays_until_its_users_have_left),
         cmocka_unit_test(half_a_question_delays_no_other_answer),
         cmocka_unit_test(strangers_are_refused_and_not_missed),
