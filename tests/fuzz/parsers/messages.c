@@ -365,7 +365,9 @@ static bool is_asked(const struct oriel_internode_head *head)
     case ORIEL_INTERNODE_LOCK:
     case ORIEL_INTERNODE_UNLOCK:
     case ORIEL_INTERNODE_ADDRESS:
-    case ORIEL_INTERNODE_KEY: return true;
+    case ORIEL_INTERNODE_KEY:
+    case ORIEL_INTERNODE_OPEN:
+    case ORIEL_INTERNODE_CLOSE: return true;
     default: return false;
     }
 }
@@ -390,7 +392,7 @@ static struct due send_message(struct input *input, unsigned number)
     const uint8_t how = input_byte(input);
     const struct oriel_net_requester asker = {{0, number}};
     struct oriel_internode_head head = {.window = how % 32 == 0 ? input_word(input) : WINDOW_ID,
-                                        .kind = input_below(input, ORIEL_INTERNODE_KEY + 2),
+                                        .kind = input_below(input, ORIEL_INTERNODE_CLOSE + 2),
                                         .from = (int32_t)input_below(input, RANKS + 2) - 1,
                                         .a = draw_place(input),
                                         .b = draw_length(input),
@@ -418,8 +420,8 @@ static struct due send_message(struct input *input, unsigned number)
     const struct oriel_net_received message = {&head, sizeof head - short_head, exact, len_bytes};
     oriel_am_dispatch_service.serve(&asker, &from, &message);
     free(exact);
-    const unsigned most = !short_head && head.kind <= ORIEL_INTERNODE_KEY && is_asked(&head);
-    const bool may_wait = head.kind != ORIEL_INTERNODE_ADDRESS && head.kind != ORIEL_INTERNODE_KEY;
+    const unsigned most = !short_head && head.kind <= ORIEL_INTERNODE_CLOSE && is_asked(&head);
+    const bool may_wait = head.kind < ORIEL_INTERNODE_ADDRESS;
     return (struct due){most, head.from, may_wait};
 }
 
