@@ -67,8 +67,8 @@ struct oriel_gpu_piece {
 };
 
 /* Copies between any two kinds of memory; all pieces have the same two allocations, at least one of
- * which is device memory or managed. Returns when all bytes have arrived. ORIEL_E_BUFFER if an allocation was
- * freed or does not hold the bytes; ORIEL_E_OTHER if the device has failed. */
+ * which is device memory or managed. Returns when all bytes have arrived. ORIEL_E_BUFFER if an
+ * allocation was freed or does not hold the bytes; ORIEL_E_OTHER if the device has failed. */
 enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count);
 
 /* False if no context can access the memory at both addresses. */

@@ -157,8 +157,8 @@ void oriel_agent_stop(void);
  * there is none. */
 void oriel_agent_share_descriptors(void);
 
-/* Executes the request of a slot. Returns 0, an errno or ORIEL_AGENT_HAS_REASON. fd and offset locate the area in its file.
- * Runs only in the agent's thread. */
+/* Executes the request of a slot. Returns 0, an errno or ORIEL_AGENT_HAS_REASON. fd and offset
+ * locate the area in its file. Runs only in the agent's thread. */
 int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot, int fd,
                         uint64_t offset);
 
