@@ -33,8 +33,8 @@ struct oriel_user_memory {
     int32_t ranks;       /* of the window: they wait while one of them promotes */
     uint64_t took_ns;    /* time to promote */
     uint64_t charged_ns; /* part of it that was charged at once */
-    /* why some part is reached by copies, or memory of a GPU by its owner only; empty if neither, or
-     * if there are no other ranks */
+    /* why some part is reached by copies, or memory of a GPU by its owner only; empty if neither
+     * is, or if there are no other ranks */
     const char *reason;
     char *reason_text; /* storage for a reason that is not a constant, or NULL */
 };

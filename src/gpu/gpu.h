@@ -89,8 +89,8 @@ struct oriel_gpu_copies {
 
 /* Copies between any two kinds of memory; all pieces have the same two allocations, at least one of
  * which is device memory or managed. Without begun, returns when all bytes have arrived; else the
- * copies may be left to the end of begun. ORIEL_E_BUFFER if an allocation was freed or does not hold the
- * bytes; ORIEL_E_OTHER if the device has failed. */
+ * copies may be left to the end of begun. ORIEL_E_BUFFER if an allocation was freed or does not
+ * hold the bytes; ORIEL_E_OTHER if the device has failed. */
 enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned count,
                                  struct oriel_gpu_copies *begun);
 

@@ -14,20 +14,20 @@ static int count_loads(struct dl_phdr_info *info, size_t len_bytes, void *loads)
     return 1;
 }
 
-/* A thread that finds nothing new returns only after the search of another one that looked at the
- * same libraries, because its caller may use the driver next. No lock is held meanwhile: the search
+/* A thread that finds nothing new returns only after another one has searched the same libraries,
+ * because its caller may use the driver next. No lock is held meanwhile: the search
  * needs the loader's lock, which the caller may hold already. */
 void oriel_gpu_look(void)
 {
-    static _Atomic unsigned long long looked_at; /* number of loads before the last whole search */
+    static _Atomic unsigned long long searched; /* number of loads before the last whole search */
     unsigned long long loads = 0;
     dl_iterate_phdr(count_loads, &loads);
-    if (oriel_gpu_is_loaded() || atomic_load_explicit(&looked_at, memory_order_acquire) == loads)
+    if (oriel_gpu_is_loaded() || atomic_load_explicit(&searched, memory_order_acquire) == loads)
         return;
     const struct oriel_gpu_vendor *found = oriel_gpu_cuda();
     if (found != NULL) {
         atomic_store_explicit(&oriel_gpu_vendor, found, memory_order_release);
         oriel_tls_cache_invalidate(); /* windows that are in it have the fast paths */
     }
-    atomic_store_explicit(&looked_at, loads, memory_order_release);
+    atomic_store_explicit(&searched, loads, memory_order_release);
 }

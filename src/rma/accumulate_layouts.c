@@ -2,6 +2,7 @@
  * each run that is contiguous in all of them is updated at once. Many elements in short blocks are
  * gathered, computed and scattered instead (scattered.c). */
 #include "rma/accumulate_update.h"
+#include "rma/mixed_regions.h"
 #include "rma/scattered.h"
 
 #include <string.h>
@@ -108,10 +109,13 @@ static bool find_direct(const struct oriel_update *update, const struct oriel_si
     const struct oriel_type *type = target->type;
     int64_t low_bytes, high_bytes;
     oriel_layout_bounds(type->layout, target->count, type->extent_bytes, &low_bytes, &high_bytes);
+    const struct oriel_span span = {
+        .rank = update->rank, .offset_bytes = update->offset_bytes, .side = *target};
     const struct oriel_path path =
         oriel_path_find(update->window, update->rank, update->offset_bytes, low_bytes, high_bytes);
     *at = path.remote.direct;
-    return path.transport == &oriel_transport_shared;
+    return path.transport == &oriel_transport_shared &&
+           !oriel_regions_are_mixed(update->window, &span);
 }
 
 /* One step, with the accumulate lock held. It may release the lock. */

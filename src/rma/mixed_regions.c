@@ -1,4 +1,4 @@
-/* A transport of its own finds the path of each piece, and divides pieces at the ends of regions. */
+/* A transport of its own finds the path of each piece. It divides pieces at the ends of regions. */
 #include "rma/mixed_regions.h"
 
 #include "rma/copy_remote.h"

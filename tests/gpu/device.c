@@ -117,21 +117,36 @@ static size_t round_up(size_t size_bytes)
     return (size_bytes + unit - 1) / unit * unit;
 }
 
-void *device_map(size_t size_bytes, bool can_be_shared)
+/* Memories of len_bytes each, next to each other. */
+static void *map_several(int count, size_t len_bytes, bool can_be_shared)
 {
     oriel_cu_memory memory;
     oriel_cu_pointer address;
-    device_open();
     const struct oriel_cu_memory_properties properties = mapped_properties(can_be_shared);
     const struct oriel_cu_access access = {{ORIEL_CU_LOCATION_DEVICE, ordinal},
                                            ORIEL_CU_ACCESS_READ_WRITE};
-    const size_t len_bytes = round_up(size_bytes);
-    NEED(mem_create, (&memory, len_bytes, &properties, 0));
-    NEED(mem_address_reserve, (&address, len_bytes, 0, 0, 0));
-    NEED(mem_map, (address, len_bytes, 0, memory, 0));
-    NEED(mem_set_access, (address, len_bytes, &access, 1));
-    NEED(mem_release, (memory));
+    const size_t all_bytes = (size_t)count * len_bytes;
+    NEED(mem_address_reserve, (&address, all_bytes, 0, 0, 0));
+    for (size_t at = 0; at < all_bytes; at += len_bytes) {
+        NEED(mem_create, (&memory, len_bytes, &properties, 0));
+        NEED(mem_map, (address + at, len_bytes, 0, memory, 0));
+        NEED(mem_release, (memory));
+    }
+    NEED(mem_set_access, (address, all_bytes, &access, 1));
     return (void *)(uintptr_t)address;
+}
+
+void *device_map(size_t size_bytes, bool can_be_shared)
+{
+    device_open();
+    return map_several(1, round_up(size_bytes), can_be_shared);
+}
+
+void *device_map_two(size_t size_bytes, size_t *first_bytes)
+{
+    device_open();
+    *first_bytes = round_up(size_bytes);
+    return map_several(2, *first_bytes, true);
 }
 
 void device_unmap(void *memory, size_t size_bytes)
@@ -231,24 +246,4 @@ bool device_fail(const char *text)
     if (fail != NULL)
         fail(text);
     return fail != NULL;
-}
-
-void *device_map_two(size_t size_bytes, size_t *first_bytes)
-{
-    oriel_cu_memory memory;
-    oriel_cu_pointer address;
-    device_open();
-    const struct oriel_cu_memory_properties properties = mapped_properties(true);
-    const struct oriel_cu_access access = {{ORIEL_CU_LOCATION_DEVICE, ordinal},
-                                           ORIEL_CU_ACCESS_READ_WRITE};
-    const size_t len_bytes = round_up(size_bytes);
-    NEED(mem_address_reserve, (&address, 2 * len_bytes, 0, 0, 0));
-    for (int i = 0; i < 2; i++) {
-        NEED(mem_create, (&memory, len_bytes, &properties, 0));
-        NEED(mem_map, (address + (size_t)i * len_bytes, len_bytes, 0, memory, 0));
-        NEED(mem_release, (memory));
-    }
-    NEED(mem_set_access, (address, 2 * len_bytes, &access, 1));
-    *first_bytes = len_bytes;
-    return (void *)(uintptr_t)address;
 }

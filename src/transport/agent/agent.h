@@ -157,8 +157,13 @@ void oriel_agent_stop(void);
  * there is none. */
 void oriel_agent_share_descriptors(void);
 
-/* Executes the request of a slot. Returns 0, an errno or ORIEL_AGENT_HAS_REASON. fd and offset locate the area in its file.
- * Runs only in the agent's thread. */
+/* Whether the agent's thread has the process's descriptors, so that it may call a GPU's driver.
+ * Only that thread uses it. Until it has them, no window has device memory that it could be asked
+ * for. */
+extern bool oriel_agent_has_descriptors __attribute__((visibility("hidden")));
+
+/* Executes the request of a slot. Returns 0, an errno or ORIEL_AGENT_HAS_REASON. fd and offset
+ * locate the area in its file. Runs only in the agent's thread. */
 int oriel_agent_execute(struct oriel_agent *agent, struct oriel_agent_slot *slot, int fd,
                         uint64_t offset);
 

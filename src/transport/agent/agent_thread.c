@@ -40,9 +40,11 @@ static struct {
 static void descriptor_table_unshare(void)
 {
     unsigned fd = (unsigned)serving.fd;
+    oriel_agent_has_descriptors = true;
 #if defined(SYS_close_range) && defined(CLOSE_RANGE_UNSHARE)
     if (oriel_gpu_is_loaded() || syscall(SYS_close_range, fd + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0)
         return;
+    oriel_agent_has_descriptors = false;
     serving.has_own_table = true;
     oriel_reserve_fd_detach_thread();
     if (fd > 0)

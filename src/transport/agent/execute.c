@@ -25,6 +25,8 @@ static struct {
 
 enum direction { TO_USER, FROM_USER };
 
+bool oriel_agent_has_descriptors = true;
+
 /* Reads a field once, so the checked value is the used value. */
 static uint32_t read_once(const uint32_t *word)
 {
@@ -119,7 +121,7 @@ static int area_transfer(unsigned count, enum direction direction, const char *b
     struct iovec *places = current.places;
     char *at = (char *)(uintptr_t)bytes;
     int error = 0;
-    if (!oriel_gpu_is_loaded())
+    if (!oriel_gpu_is_loaded() || !oriel_agent_has_descriptors)
         return kernel_transfer(places, count, direction, bytes);
     while (count > 0 && error == 0) {
         const struct oriel_gpu_memory memory = oriel_gpu_find(places->iov_base);
