@@ -46,8 +46,8 @@ bool oriel_buffer_ends_on_device(const void *here, const struct oriel_side *side
     return bounds_of(here, side, &low, &high) && oriel_gpu_is_device(high - 1);
 }
 
-/* The driver's copies, and kernels, rely on it. If the device has failed, the copy
- * returns the reason. */
+/* Before the driver's copies and kernels: a buffer that was freed, or exceeds its allocation, is an
+ * error. If the device has failed, the copy returns the reason. */
 static enum oriel_status buffer_check(const void *here, const struct oriel_side *side)
 {
     const char *low, *high;

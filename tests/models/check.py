@@ -330,7 +330,7 @@ MODELS = {
         ("flush.pml", "inline flush()\n{\n    atomic { !is_flushing; is_flushing = true };\n",
          "inline flush()\n{\n    skip;\n", ASSERTION, "a second flush waits for the first"),
     ]),
-    "lazy_lock": (["internode/origin/lazy_lock.c", "internode/target/target_sync.c"], {"J2", "J5", "T1", "G3"}, [  # lock_all, the queue and the gate
+    "lazy_lock": (["internode/origin/lazy_lock.c", "internode/target/target_sync.c"], {"J2", "J5", "T1", "G3", "H6"}, [  # lock_all, the queue, the gate and holders
         ("lazy_lock.pml", "-> deferred[at(t, o)] ! what /* K2 */", "-> serve(t, o, what)", ASSERTION, "K2: early operations are deferred"),
         ("lazy_lock.pml", "        :: deferred[at(t, o)] ? what -> serve(t, o, what) /* K2 */\n        :: empty(deferred[at(t, o)]) -> break\n",
          "        :: break\n", ASSERTION, "K2: and executed when the lock is acquired"),

@@ -354,8 +354,8 @@ class Table(Case):
         measure = {"operations": "count", "paths": "count", "calls": "count", "causes": "caused_ns"}
         silent = {name for kind, rows in self.rows().items() for name in rows
                   if not any(window[kind][name][measure[kind]] for window in windows)}
-        # A separate test covers waiting targets; the Machines tests cover networks.
-        self.assertEqual(silent | {"polled"}, {"ucx", "polled"})
+        # A separate test covers waiting targets; the Machines tests cover networks; gpu.observed, GPUs.
+        self.assertEqual(silent | {"polled"}, {"ucx", "polled", "gpu"})
 
     def test_the_keys_of_json_are_those_of_the_table(self):
         [window] = self.statistics("counts", 1)
