@@ -114,10 +114,10 @@ enum oriel_status oriel_mirror_store(struct oriel_mirror *mirror, enum oriel_sta
 enum oriel_status oriel_mirrors_settle(struct oriel_window *window, int32_t target,
                                        enum oriel_status status)
 {
-    if (!oriel_is_internode(window, target))
-        return status;
-    const enum oriel_status flushed = oriel_internode_flush(window, target);
-    return status == ORIEL_OK ? flushed : status;
+    const enum oriel_status ended = oriel_is_internode(window, target)
+                                        ? oriel_internode_flush(window, target)
+                                        : oriel_deferred_copies_end(window);
+    return status == ORIEL_OK ? ended : status;
 }
 
 /* --- copies that were begun --- */

@@ -87,12 +87,19 @@ MUTANTS = [
     oriel_delay();
     oriel_shm_word_lock(&word->owner);
     oriel_fence_after_locked(); /* W3 */
-    if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? own : giver))) { /* W4 */
-        mine = false;
-        atomic_store_explicit(&word->giver, giver, memory_order_relaxed);
-        oriel_delay();
-        oriel_fence_full(); /* W3 */
-    }
+    if (oriel_likely(atomic_load_explicit(&word->giver, memory_order_acquire) ==
+                     (mine ? oriel_order_index() : giver)))
+        return mine;
+    atomic_store_explicit(&word->giver, giver, memory_order_relaxed); /* W4 */
+    oriel_delay();
+    oriel_fence_full(); /* W3 */
+    return false;
+}
+
+void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
+{
+    uint32_t own = oriel_order_index();
+    bool mine = word_take_over(word, fetches ? own : MIXED, oriel_word_is_giver(word, own));
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[own] = oriel_order_now();
     } else {
@@ -100,7 +107,13 @@ MUTANTS = [
             oriel_order_merge(word->clock);
 """, """    (void)giver;
     oriel_shm_word_lock(&word->owner);
-    mine = oriel_word_is_giver(word, rank);
+    return mine && oriel_word_is_giver(word, oriel_order_index());
+}
+
+void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
+{
+    uint32_t own = oriel_order_index();
+    bool mine = word_take_over(word, fetches ? own : MIXED, oriel_word_is_giver(word, own));
     if (mine && oriel_word_is_up_to_date(word)) { /* W1 */
         word->clock[own] = oriel_order_now();
     } else {
@@ -108,10 +121,10 @@ MUTANTS = [
             oriel_order_merge(word->clock);
         oriel_delay();
         if (!mine)
-            atomic_store_explicit(&word->giver, fetches ? rank : MIXED, memory_order_relaxed);
+            atomic_store_explicit(&word->giver, fetches ? own : MIXED, memory_order_relaxed);
 """, "words_w3_keep_offers", "W3: a rank that takes over a word announces it before it reads"),
-    ("check/order/word_clocks.c", "if (oriel_unlikely(atomic_load_explicit(&word->giver, memory_order_acquire) != (mine ? own : giver)))",
-     "if (false)", "words_w2_keep_each_publication", "W4: the giver is the last owner of the lock"),
+    ("check/order/word_clocks.c", "if (oriel_likely(atomic_load_explicit(&word->giver, memory_order_acquire) == (mine ? oriel_order_index() : giver)))",
+     "if (true)", "words_w2_keep_each_publication", "W4: the giver is the last owner of the lock"),
     ("check/access/insert.c", "    for (size_t i = 1; i < count; i++) {\n        struct oriel_record *piece",
      "    oriel_record_change(records, number, &pieces[0]);\n    oriel_delay();\n"
      "    for (size_t i = 1; i < count; i++) {\n        struct oriel_record *piece",
