@@ -312,6 +312,11 @@ static bool operand_is_device(const struct oriel_operand *operand)
     return operand != NULL && oriel_buffer_is_device(operand->here, &operand->side);
 }
 
+static bool gpu_reaches(const struct oriel_path *path, const struct oriel_operand *operand)
+{
+    return operand == NULL || oriel_gpu_copies_between(operand->here, path->remote.direct);
+}
+
 /* Elements in one run, of buffers of which some are device memory: all of them at once, since a GPU
  * needs little time for many. False if none can: then nothing has changed. */
 static bool accumulate_by_gpu(struct oriel_update *update, const struct oriel_operand *origin,
@@ -323,7 +328,8 @@ static bool accumulate_by_gpu(struct oriel_update *update, const struct oriel_op
     const uint64_t len_bytes = count * oriel_kinds[update->kind].extent_bytes;
     const struct oriel_path path =
         oriel_path_find(update->window, update->rank, update->offset_bytes, 0, (int64_t)len_bytes);
-    if (path.transport != &oriel_transport_gpu)
+    if (path.transport != &oriel_transport_gpu || !gpu_reaches(&path, origin) ||
+        !gpu_reaches(&path, result))
         return false;
     oriel_deferred_do(update->window, update->rank);
     *status = oriel_update_lock(update);

@@ -182,22 +182,26 @@ static bool leave(struct oriel_gpu_copies *begun, struct oriel_cu_context *conte
     return at < ORIEL_GPU_STREAMS;
 }
 
-static bool is_of_gpu(const struct oriel_gpu_memory *memory)
+/* Which side's context makes the copies: mapped memory, which only some devices access, before other
+ * device memory, and that before managed memory. 0: host memory. */
+static unsigned precedence(const struct oriel_gpu_memory *memory)
 {
-    return memory->kind == ORIEL_GPU_DEVICE || memory->kind == ORIEL_GPU_MANAGED;
+    if (memory->kind == ORIEL_GPU_DEVICE)
+        return memory->context == NULL ? 3 : 2;
+    return memory->kind == ORIEL_GPU_MANAGED ? 1 : 0;
 }
 
-/* The device memory, or managed memory, whose context makes the copies. */
 static enum oriel_status device_side(const struct oriel_gpu_piece *piece,
                                      struct oriel_gpu_memory *out)
 {
-    const void *address = piece->to;
-    *out = oriel_cu_find(address);
-    if (!is_of_gpu(out))
-        *out = oriel_cu_find(address = piece->from);
-    return is_of_gpu(out) && out->id != 0
+    const struct oriel_gpu_memory to = oriel_cu_find(piece->to), from = oriel_cu_find(piece->from);
+    const bool to_is_freed = to.kind == ORIEL_GPU_DEVICE && to.id == 0;
+    const bool from_is_freed = from.kind == ORIEL_GPU_DEVICE && from.id == 0;
+    *out = precedence(&from) > precedence(&to) ? from : to;
+    return !to_is_freed && !from_is_freed && precedence(out) > 0
                ? ORIEL_OK
-               : oriel_fail(ORIEL_E_BUFFER, "the device memory at %p was freed", address);
+               : oriel_fail(ORIEL_E_BUFFER, "the device memory at %p was freed",
+                            to_is_freed ? piece->to : piece->from);
 }
 
 /* The program's stream and its context; false if it has named none. A stream of no context of its
