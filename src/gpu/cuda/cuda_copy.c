@@ -182,8 +182,8 @@ static bool leave(struct oriel_gpu_copies *begun, struct oriel_cu_context *conte
     return at < ORIEL_GPU_STREAMS;
 }
 
-/* Which side's context makes the copies: mapped memory, which only some devices access, before other
- * device memory, and that before managed memory. 0: host memory. */
+/* Which side's context makes the copies: that of mapped memory, which only some devices access,
+ * before that of other device memory, and that before managed memory. 0: host memory. */
 static unsigned precedence(const struct oriel_gpu_memory *memory)
 {
     if (memory->kind == ORIEL_GPU_DEVICE)
