@@ -29,7 +29,7 @@ static inline bool oriel_gpu_is_loaded(void)
 }
 
 /* Looks whether the program has loaded a driver meanwhile. When a window is created, and when the
- * program loads a driver (dlopen.c). loaded: called once, before a pointer can be a device's. */
+ * program loads a driver (dlopen.c). */
 void oriel_gpu_look(void);
 
 /* The sort of memory at an address. */
@@ -43,8 +43,8 @@ enum oriel_gpu_kind {
 /* An allocation. */
 struct oriel_gpu_memory {
     enum oriel_gpu_kind kind;
-    uint64_t
-        start; /* of the allocation, or of all that the program has reserved around a mapping */
+    /* of the allocation, or of all that the program has reserved around a mapping */
+    uint64_t start;
     uint64_t end;
     /* unique in this process for all time; 0: was freed; UINT64_MAX: the device has failed */
     uint64_t id;

@@ -15,8 +15,8 @@ static int count_loads(struct dl_phdr_info *info, size_t len_bytes, void *loads)
 }
 
 /* A thread that finds nothing new returns only after another one has searched the same libraries,
- * because its caller may use the driver next. No lock is held meanwhile: the search
- * needs the loader's lock, which the caller may hold already. */
+ * because its caller may use the driver next. No lock is held meanwhile: the search needs the
+ * loader's lock, which the caller may hold already. */
 void oriel_gpu_look(void)
 {
     static _Atomic unsigned long long searched; /* number of loads before the last whole search */

@@ -8,7 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { OLDEST_VERSION = 11020 }; /* 1,000 times the major number plus 10 times the minor one */
+/* The first with cuDeviceGetUuid_v2: 1,000 times the major number plus 10 times the minor one. */
+enum { OLDEST_VERSION = 11040 };
 
 struct oriel_cu_driver oriel_cu;
 
