@@ -110,18 +110,13 @@ static enum oriel_status get_notify_start(struct oriel_persistent *request,
 
 /* --- creation --- */
 
-static struct oriel_items items_of_side(const struct oriel_side *side)
-{
-    return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
-}
-
 static void transfer_prepare(struct persistent_transfer *transfer,
                              const struct oriel_window *window, bool to_target)
 {
     int64_t low_bytes, span_bytes;
     struct oriel_copy_prepared *copy = &transfer->copy;
-    const struct oriel_items here = items_of_side(&transfer->origin);
-    const struct oriel_items there = items_of_side(&transfer->operation.target.side);
+    const struct oriel_items here = oriel_side_items(&transfer->origin);
+    const struct oriel_items there = oriel_side_items(&transfer->operation.target.side);
     if (window->flavour == ORIEL_FLAVOUR_DYNAMIC ||
         !oriel_transfer_prepare(&here, &there, to_target, &low_bytes, &span_bytes, copy))
         return;

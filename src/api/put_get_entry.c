@@ -18,18 +18,13 @@ struct form {
     bool has_request;
 };
 
-static struct oriel_items items_of(const struct oriel_side *side)
-{
-    return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
-}
-
 /* Lets the next such transfer skip most of the checks. */
 static void transfer_remember(uint64_t generation, const struct form *form,
                               const struct oriel_sides *sides, const struct oriel_span *target,
                               const struct oriel_side *here)
 {
-    const struct oriel_items at_origin = items_of(here);
-    const struct oriel_items at_target = items_of(&target->side);
+    const struct oriel_items at_origin = oriel_side_items(here);
+    const struct oriel_items at_target = oriel_side_items(&target->side);
     oriel_transfer_cache_store(generation, oriel_type_key(sides->origin_datatype), &at_origin,
                                oriel_type_key(sides->target_datatype), &at_target, form->to_target);
 }

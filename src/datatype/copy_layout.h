@@ -2,6 +2,7 @@
 #ifndef ORIEL_DATATYPE_COPY_LAYOUT_H
 #define ORIEL_DATATYPE_COPY_LAYOUT_H
 
+#include "base/atomic.h"
 #include "datatype/layout.h"
 #include "transport/shared/copy_strided.h"
 #include "transport/transport.h"
@@ -12,6 +13,13 @@ struct oriel_items {
     uint64_t count;
     int64_t extent_bytes;
 };
+
+/* Reduces the sink to the items that len_bytes fill, including one that is filled in part. */
+static inline void oriel_items_trim(struct oriel_items *sink, uint64_t len_bytes)
+{
+    if (oriel_unlikely(sink->count * sink->layout->size_bytes != len_bytes))
+        sink->count = (len_bytes + sink->layout->size_bytes - 1) / sink->layout->size_bytes;
+}
 
 /* maximum depth of layouts that are decomposed level by level, limited by the stack */
 enum { ORIEL_COPY_DEPTH = 24 };

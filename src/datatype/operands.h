@@ -2,6 +2,7 @@
 #ifndef ORIEL_DATATYPE_OPERANDS_H
 #define ORIEL_DATATYPE_OPERANDS_H
 
+#include "datatype/copy_layout.h"
 #include "datatype/datatype.h"
 
 /* count items of a datatype. */
@@ -9,6 +10,12 @@ struct oriel_side {
     const struct oriel_type *type;
     uint64_t count;
 };
+
+/* The same, without the datatype. */
+static inline struct oriel_items oriel_side_items(const struct oriel_side *side)
+{
+    return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
+}
 
 /* True if a side is one run of bytes without holes and padding. */
 static inline bool oriel_side_is_plain(const struct oriel_side *side)

@@ -21,11 +21,6 @@
 
 #include <stdlib.h>
 
-static struct oriel_items items_of(const struct oriel_side *side)
-{
-    return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
-}
-
 /* Returns false if there are no bytes. */
 static bool bounds_of(const void *here, const struct oriel_side *side, const char **low,
                       const char **high)
@@ -70,7 +65,7 @@ static enum oriel_status buffer_check(const void *here, const struct oriel_side 
 static enum oriel_status mirror_copy(struct oriel_mirror *mirror, bool to_device)
 {
     const struct oriel_remote remote = {.direct = mirror->device};
-    const struct oriel_items items = items_of(mirror->side);
+    const struct oriel_items items = oriel_side_items(mirror->side);
     return oriel_copy_remote(&oriel_transport_gpu, &remote, &items, mirror->here, &items,
                              to_device);
 }
@@ -182,20 +177,13 @@ static enum oriel_status transfer_mirrored(struct oriel_window *window,
     return status;
 }
 
-/* Reduces the sink to the items that len_bytes fill, including one that is filled in part. */
-static void items_trim(struct oriel_items *sink, uint64_t len_bytes)
-{
-    const uint64_t size_bytes = sink->layout->size_bytes;
-    sink->count = (len_bytes + size_bytes - 1) / size_bytes;
-}
-
 enum oriel_status oriel_device_transfer(struct oriel_window *window,
                                         const struct oriel_span *target, char *here,
                                         const struct oriel_side *origin, bool to_target)
 {
     int64_t low_bytes, high_bytes;
-    struct oriel_items at_target = items_of(&target->side);
-    struct oriel_items at_origin = items_of(origin);
+    struct oriel_items at_target = oriel_side_items(&target->side);
+    struct oriel_items at_origin = oriel_side_items(origin);
     const struct oriel_items *source = to_target ? &at_origin : &at_target;
     const uint64_t len_bytes = source->count * source->layout->size_bytes;
     if (len_bytes == 0)
@@ -205,7 +193,7 @@ enum oriel_status oriel_device_transfer(struct oriel_window *window,
         return checked;
     if (oriel_is_internode(window, target->rank))
         return transfer_mirrored(window, target, here, origin, to_target);
-    items_trim(to_target ? &at_target : &at_origin, len_bytes);
+    oriel_items_trim(to_target ? &at_target : &at_origin, len_bytes);
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
                         &high_bytes);
     if (oriel_regions_are_mixed(window, target))

@@ -10,18 +10,6 @@
 #include "rma/rma.h"
 #include "transport/shared/copy.h"
 
-static struct oriel_items items_of(const struct oriel_side *side)
-{
-    return (struct oriel_items){side->type->layout, side->count, side->type->extent_bytes};
-}
-
-/* Reduces the sink to the items that len_bytes fill, including one that is filled in part. */
-static void items_trim(struct oriel_items *sink, uint64_t len_bytes)
-{
-    if (oriel_unlikely(sink->count * sink->layout->size_bytes != len_bytes))
-        sink->count = (len_bytes + sink->layout->size_bytes - 1) / sink->layout->size_bytes;
-}
-
 /* For targets whose memory is not all direct: the path depends on the extent of the access. */
 static enum oriel_status transfer_by_path(struct oriel_window *window,
                                           const struct oriel_span *target, char *here,
@@ -30,8 +18,8 @@ static enum oriel_status transfer_by_path(struct oriel_window *window,
 {
     int64_t low_bytes;
     int64_t high_bytes;
-    struct oriel_items at_target = items_of(&target->side);
-    struct oriel_items at_origin = items_of(origin);
+    struct oriel_items at_target = oriel_side_items(&target->side);
+    struct oriel_items at_origin = oriel_side_items(origin);
     enum oriel_status status;
     if (oriel_is_internode(window, target->rank))
         return to_target ? oriel_internode_put(window, target, here, origin)
@@ -48,7 +36,7 @@ static enum oriel_status transfer_by_path(struct oriel_window *window,
                         &high_bytes);
     struct oriel_path path =
         oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
-    items_trim(to_target ? &at_target : &at_origin, len_bytes);
+    oriel_items_trim(to_target ? &at_target : &at_origin, len_bytes);
     if (oriel_unlikely(path.transport == &oriel_transport_gpu))
         path.remote.begun = oriel_device_copies(window);
     if (is_mixed)
@@ -80,10 +68,10 @@ transfer_span(struct oriel_window *window, const struct oriel_span *target, char
         return ORIEL_OK;
     if (window->targets[target->rank].placement != ORIEL_PLACEMENT_DIRECT)
         return transfer_by_path(window, target, here, origin, len_bytes, to_target);
-    struct oriel_items at_target = items_of(&target->side);
-    struct oriel_items at_origin = items_of(origin);
+    struct oriel_items at_target = oriel_side_items(&target->side);
+    struct oriel_items at_origin = oriel_side_items(origin);
     char *there = oriel_window_direct(window, target->rank, target->offset_bytes);
-    items_trim(to_target ? &at_target : &at_origin, len_bytes);
+    oriel_items_trim(to_target ? &at_target : &at_origin, len_bytes);
     if (oriel_unlikely(!oriel_copy_is_supported(&at_target, &at_origin)))
         return move_direct(there, &at_target, here, &at_origin, to_target);
     if (to_target && oriel_side_is_plain(&target->side))

@@ -4,15 +4,6 @@
 _Thread_local struct oriel_transfer_cache_entry
     oriel_transfer_cache[1 << ORIEL_TRANSFER_CACHE_BITS];
 
-/* The items that len_bytes fill, as in put_get.c. */
-static struct oriel_items items_trimmed(const struct oriel_items *sink, uint64_t len_bytes)
-{
-    struct oriel_items items = *sink;
-    if (items.count * items.layout->size_bytes > len_bytes)
-        items.count = (len_bytes + items.layout->size_bytes - 1) / items.layout->size_bytes;
-    return items;
-}
-
 bool oriel_transfer_prepare(const struct oriel_items *origin, const struct oriel_items *target,
                             bool to_target, int64_t *low_bytes, int64_t *span_bytes,
                             struct oriel_copy_prepared *copy)
@@ -21,7 +12,8 @@ bool oriel_transfer_prepare(const struct oriel_items *origin, const struct oriel
     const struct oriel_items *source = to_target ? origin : target;
     const struct oriel_items *sink = to_target ? target : origin;
     const uint64_t len_bytes = source->count * source->layout->size_bytes;
-    const struct oriel_items used = items_trimmed(sink, len_bytes);
+    struct oriel_items used = *sink;
+    oriel_items_trim(&used, len_bytes);
     if (len_bytes == 0 || !oriel_copy_is_supported(&used, source) ||
         !oriel_layout_bounds(target->layout, target->count, target->extent_bytes, low_bytes,
                              &high_bytes))
