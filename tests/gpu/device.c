@@ -11,6 +11,7 @@
 static struct {
 #define CUDA_FUNCTION(field, symbol, parameters) oriel_cu_result(*field) parameters;
 #include "gpu/cuda/cuda_functions.def"
+#include "standin/program_functions.def"
 #undef CUDA_FUNCTION
 } cu;
 
@@ -38,6 +39,7 @@ static bool driver_load(void)
         return false;
 #define CUDA_FUNCTION(field, symbol, parameters) *(void **)&cu.field = dlsym(library, symbol);
 #include "gpu/cuda/cuda_functions.def"
+#include "standin/program_functions.def"
 #undef CUDA_FUNCTION
     return cu.init != NULL;
 }

@@ -44,6 +44,7 @@ static const struct {
 } functions[] = {
 #define CUDA_FUNCTION(field, symbol, parameters) {symbol, (void *)standin_##field},
 #include "gpu/cuda/cuda_functions.def"
+#include "program_functions.def"
 #undef CUDA_FUNCTION
 };
 

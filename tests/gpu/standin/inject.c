@@ -24,6 +24,7 @@ pthread_mutex_t standin_mutex = PTHREAD_MUTEX_INITIALIZER;
 static const char *const symbols[] = {
 #define CUDA_FUNCTION(field, symbol, parameters) symbol,
 #include "gpu/cuda/cuda_functions.def"
+#include "program_functions.def"
 #undef CUDA_FUNCTION
 };
 

@@ -20,6 +20,7 @@ void load(void)
     *(void **)&cu.field = dlsym(library, symbol);                                                  \
     EXPECT(cu.field);
 #include "gpu/cuda/cuda_functions.def"
+#include "program_functions.def"
 #undef CUDA_FUNCTION
 }
 

@@ -17,6 +17,7 @@ enum { MIB = 1 << 20 };
 struct driver {
 #define CUDA_FUNCTION(field, symbol, parameters) oriel_cu_result(*field) parameters;
 #include "gpu/cuda/cuda_functions.def"
+#include "program_functions.def"
 #undef CUDA_FUNCTION
 };
 extern struct driver cu;

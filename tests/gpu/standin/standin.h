@@ -19,6 +19,7 @@ enum { STANDIN_EXIT_MISUSE = 86, STANDIN_DEVICES_MOST = 8 };
 #define CUDA_FUNCTION(field, symbol, parameters)                                                   \
     oriel_cu_result standin_##field parameters __asm__(symbol);
 #include "gpu/cuda/cuda_functions.def"
+#include "program_functions.def"
 #undef CUDA_FUNCTION
 oriel_cu_result standin_get_proc_address(const char *name, void **function, int version,
                                          uint64_t flags,
@@ -33,6 +34,7 @@ void standinFail(const char *text);
 #define CUDA_FUNCTION(field, symbol, parameters) CALL_##field,
 enum standin_call {
 #include "gpu/cuda/cuda_functions.def"
+#include "program_functions.def"
     STANDIN_CALLS
 };
 #undef CUDA_FUNCTION

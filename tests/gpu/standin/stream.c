@@ -278,8 +278,8 @@ oriel_cu_result standin_stream_get_ctx(struct oriel_cu_stream *stream,
     if (result != ORIEL_CU_SUCCESS) {
         return result;
     }
-    bool is_default = !stream || stream == ORIEL_CU_STREAM_LEGACY ||
-                      stream == ORIEL_CU_STREAM_PER_THREAD;
+    bool is_default =
+        !stream || stream == ORIEL_CU_STREAM_LEGACY || stream == ORIEL_CU_STREAM_PER_THREAD;
     const struct oriel_cu_stream *known = streams;
     while (known && known != stream) {
         known = known->next;
