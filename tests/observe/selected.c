@@ -12,13 +12,51 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { SOME = 10, LONG_MS = 200, MANY = 100000, REGIONS = 300, DEEP = 70, PAUSES = 200 };
 
+enum { PUT_NS = 3000, LONG_PUT_NS = 5000000, LONG_EACH = 997 };
+
 static int rank, ranks;
 static MPI_Win halo, table;
+
+/* --- the clock of paced calls: each takes a known time, whatever the load of the machine --- */
+
+static _Thread_local struct {
+    int64_t call_ns; /* how long this thread's call takes; 0: not paced */
+    int64_t begin_ns, end_ns;
+} pace;
+
+/* Libraries use this one, since the program comes first. The first reading in a paced call is its
+ * begin, all others are its end. */
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, now);
+    if (pace.call_ns == 0 || clock != CLOCK_MONOTONIC)
+        return result;
+    int64_t now_ns = (int64_t)now->tv_sec * 1000000000 + now->tv_nsec;
+    if (pace.begin_ns == 0) {
+        pace.begin_ns = now_ns > pace.end_ns ? now_ns : pace.end_ns;
+        pace.end_ns = pace.begin_ns + pace.call_ns;
+        now_ns = pace.begin_ns;
+    } else {
+        now_ns = pace.end_ns;
+    }
+    now->tv_sec = now_ns / 1000000000;
+    now->tv_nsec = now_ns % 1000000000;
+    return result;
+}
+
+/* The thread's next call takes call_ns; with 0, as long as it takes. */
+static void set_pace(int64_t call_ns)
+{
+    pace.begin_ns = 0;
+    pace.call_ns = call_ns;
+}
 
 static void sleep_ms(long ms)
 {
@@ -236,7 +274,7 @@ static void pause_regions(void)
     MPI_Win_unlock_all(halo);
 }
 
-/* --- a known mixture: MANY small puts, in turns to two targets, MANY / 2 gets, and a few --- */
+/* --- a known mixture: MANY puts of two times to two targets, MANY / 2 gets, and a few --- */
 
 static void mix(void)
 {
@@ -244,7 +282,9 @@ static void mix(void)
     MPI_Win_lock_all(0, halo);
     MPI_Win_lock_all(0, table);
     for (int i = 0; i < MANY; i++) {
+        set_pace((1 + i % 2) * PUT_NS);
         MPI_Put(values, 1 + i % 2, MPI_INT64_T, i % ranks, 0, 1 + i % 2, MPI_INT64_T, halo);
+        set_pace(0);
         if (i % 2 == 0)
             MPI_Get(values, 8, MPI_INT64_T, rank, 0, 8, MPI_INT64_T, table);
         if (i % 1000 == 0)
@@ -255,20 +295,30 @@ static void mix(void)
     MPI_Win_unlock_all(halo);
 }
 
-/* --- the same number of puts by one thread, or by more than there are processors --- */
+/* --- the same number of paced puts by one thread, or by more than there are processors --- */
 
 enum { CROWD = 20 };
 
-static void *put_share(void *count)
+struct share {
+    int puts, long_each; /* each such put is a long one; 0: none */
+};
+
+static void *put_share(void *argument)
 {
-    put_some(halo, *(const int *)count);
+    const struct share *share = argument;
+    int64_t value = rank;
+    for (int i = 1; i <= share->puts; i++) {
+        set_pace(share->long_each != 0 && i % share->long_each == 0 ? LONG_PUT_NS : PUT_NS);
+        MPI_Put(&value, 1, MPI_INT64_T, (rank + 1) % ranks, 0, 1, MPI_INT64_T, halo);
+        set_pace(0);
+    }
     return NULL;
 }
 
-static void put_by(int count)
+static void put_by(int count, int long_each)
 {
     pthread_t threads[CROWD];
-    int share = 2 * MANY / count;
+    struct share share = {.puts = 2 * MANY / count, .long_each = long_each};
     MPI_Win_lock_all(0, halo);
     for (int i = 0; i < count; i++)
         pthread_create(&threads[i], NULL, put_share, &share);
@@ -279,12 +329,17 @@ static void put_by(int count)
 
 static void put_alone(void)
 {
-    put_by(1);
+    put_by(1, 0);
 }
 
 static void put_in_a_crowd(void)
 {
-    put_by(CROWD);
+    put_by(CROWD, 0);
+}
+
+static void put_uneven(void)
+{
+    put_by(1, LONG_EACH);
 }
 
 /* --- puts of which signals interrupt some, for a time that no put takes --- */
@@ -327,6 +382,7 @@ int main(int argc, char **argv)
                    {"mix", mix},
                    {"alone", put_alone},
                    {"crowd", put_in_a_crowd},
+                   {"uneven", put_uneven},
                    {"interrupted", put_interrupted}};
     const char *what = argc > 1 ? argv[1] : "mix";
     int provided;

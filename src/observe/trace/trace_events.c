@@ -67,13 +67,18 @@ void oriel_traced_site_start(struct oriel_counted_site *site)
         atomic_store_explicit(&site->next_traced, drawn_number(site, 0), memory_order_relaxed);
 }
 
+/* Threads that count at one site share numbers and leave others out. So an operation may stand for
+ * the block before its own, which then still has one to come. */
 bool oriel_traced_site_advance(struct oriel_counted_site *site, uint64_t number)
 {
     uint32_t next = atomic_load_explicit(&site->next_traced, memory_order_relaxed);
-    return (int32_t)((uint32_t)number - next) >= 0 &&
-           atomic_compare_exchange_strong_explicit(
-               &site->next_traced, &next, drawn_number(site, number / oriel_traced_sample + 1),
-               memory_order_relaxed, memory_order_relaxed);
+    uint32_t late = (uint32_t)number - next;
+    if ((int32_t)late < 0)
+        return false;
+    uint64_t block = number / oriel_traced_sample + (late <= number % oriel_traced_sample);
+    return atomic_compare_exchange_strong_explicit(&site->next_traced, &next,
+                                                   drawn_number(site, block), memory_order_relaxed,
+                                                   memory_order_relaxed);
 }
 
 /* --- events --- */
