@@ -13,7 +13,7 @@ LIBRARY = set("if for while sizeof calloc malloc free memset exit".split())
 
 
 def output(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
 def cases():

@@ -34,7 +34,7 @@ done
 """
 
 
-def bench(oriel, *arguments, timeout=170, **changes):
+def bench(oriel, *arguments, timeout=600, **changes):
     return without_load(subprocess.run([oriel, "bench", *arguments], env=environment(**changes), capture_output=True, text=True,
                                        timeout=timeout, stdin=subprocess.DEVNULL, check=False))
 

@@ -16,7 +16,7 @@ ORIEL = os.path.join(BUILD, "bin", "oriel")
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 
-LIMIT_S = 240  # of one command, which takes a second: only a hang reaches it, also on a busy machine
+LIMIT_S = 600  # of one command, which takes a second: only a hang reaches it, also on a busy machine
 
 FOREIGN = ("ORIEL_", "OMPI_", "PMI", "MPI_LOCAL", "HYD", "MPIR_", "LD_PRELOAD")
 

@@ -139,7 +139,7 @@ class Measuring(BenchCase):
         return subprocess.run([LAUNCH, "--build", BUILD, "--host", HOSTS[0], "-n", "2", "--plain", "--env",
                                f"LD_PRELOAD={library}", "--timeout", "100",
                                os.path.join(BUILD, "lib", "oriel", HOSTS[0], "rma"), *arguments],
-                              env=environment(), capture_output=True, text=True, timeout=120, check=False)
+                              env=environment(), capture_output=True, text=True, timeout=600, check=False)
 
     def not_noticed(self, source, *limits, names=catalogue.PATTERNS):
         """The patterns that accept their data on the bare host with this library in front."""
@@ -208,7 +208,7 @@ class Measuring(BenchCase):
                  for count in ((2, 3) if len(raw.ranks) > 1 else raw.ranks)]
         names = [catalogue.program_name(cell) for cell in cells]
         result = subprocess.run([os.path.join(SCRIPTS, "raw"), "--batches=2", "--budget=0.01", *names],
-                                env=environment(), capture_output=True, text=True, timeout=120, check=False)
+                                env=environment(), capture_output=True, text=True, timeout=600, check=False)
         ends = dict(re.findall(r"^end (\S+) ([0-9.]+)$", result.stdout, re.M))
         self.assertEqual((result.returncode, set(ends)), (0, set(names)), result.stdout + result.stderr)
 

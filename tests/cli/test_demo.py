@@ -40,7 +40,7 @@ class Jobs(Case):
     def suggestions_work(self, host, text):
         script = re.search(r"\n\n((?:  .*\n)+)", text).group(1)
         result = subprocess.run(["/bin/sh", "-ec", script], cwd=self.folder, env=environment(),
-                                capture_output=True, text=True, timeout=120, check=False)
+                                capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(result.returncode, 0, f"{script}\n{result.stdout}\n{result.stderr}")
         self.assertEqual(result.stdout.count("confirmed by a sequential count"), 3)
         said = result.stdout + result.stderr

@@ -57,7 +57,7 @@ class Disk(Case):
         before = [] if limit is None else ["prlimit", f"--fsize={limit}"]
         # the default location may contain another user's folder
         env = environment(**{"OMPI_MCA_orte_tmpdir_base": self.folder, **changes})
-        return subprocess.run([*before, *map(str, words)], env=env, capture_output=True, text=True, timeout=120,
+        return subprocess.run([*before, *map(str, words)], env=env, capture_output=True, text=True, timeout=600,
                               stdin=subprocess.DEVNULL, check=False)
 
     def launch(self, host, *words, ranks=2, options=(), limit=None, **variables):

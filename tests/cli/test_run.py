@@ -238,7 +238,7 @@ class Start(RunCase):
                               "--env", "UCX_POSIX_USE_PROC_LINK=n", "unshare", "--pid", "--fork", "--kill-child",
                               os.path.join(BUILD, "tests", "mpi", "mpich", "shared"), "--only",
                               "direct_stores_are_seen_by_others"],
-                             env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=90, check=False)
+                             env=environment(ORIEL_VERBOSE="1"), capture_output=True, text=True, timeout=600, check=False)
         if job.returncode == 77:
             self.skipTest("to MPICH 5.0 of Debian, no two ranks share memory")
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)

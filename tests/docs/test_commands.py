@@ -123,7 +123,7 @@ class Commands(Case):
                                env=run_environment(changes), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
         try:
-            output, _ = job.communicate(timeout=240)
+            output, _ = job.communicate(timeout=600)
         except subprocess.TimeoutExpired:
             os.killpg(job.pid, signal.SIGKILL)
             output, _ = job.communicate()

@@ -56,7 +56,7 @@ def suppressions():
 
 class Integration(Case):
     def run_in(self, folder, *command, **changes):
-        return subprocess.run(command, cwd=folder, env=environment(**changes), capture_output=True, text=True, timeout=240,
+        return subprocess.run(command, cwd=folder, env=environment(**changes), capture_output=True, text=True, timeout=600,
                               stdin=subprocess.DEVNULL, check=False)
 
     def tools(self, host):

@@ -27,7 +27,7 @@ class Pictures(unittest.TestCase):
     def test_the_script_makes_them(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([ROOT / "scripts" / "pictures", "--build", BUILD, "--host", HOST, "--out", folder],
-                                  capture_output=True, text=True, timeout=500, check=False)
+                                  capture_output=True, text=True, timeout=600, check=False)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
             made = {path.name: path for path in pathlib.Path(folder).iterdir()}
             self.assertEqual({name: size(path)[0] for name, path in made.items()}, WIDTHS)
@@ -43,7 +43,7 @@ class Pictures(unittest.TestCase):
         self.assertEqual([name for name in WIDTHS if f"(../images/{name})" not in pages], [])
 
     def test_unknown_names_are_refused(self):
-        done = subprocess.run([ROOT / "scripts" / "pictures", "none.png"], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run([ROOT / "scripts" / "pictures", "none.png"], capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual((done.returncode, done.stderr.splitlines()[-1].partition("error: ")[2].partition(";")[0]),
                          (2, "unknown: none.png"))
 

@@ -64,7 +64,7 @@ class Site(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.built = subprocess.run(["mkdocs", "build", "--strict", "--site-dir", cls.folder / "site"], cwd=ROOT, text=True,
                                    env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1"), stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, timeout=240, check=False)
+                                   stderr=subprocess.STDOUT, timeout=600, check=False)
 
     def test_builds_without_warnings(self):
         self.assertEqual(self.built.returncode, 0, self.built.stdout)

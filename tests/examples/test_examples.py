@@ -57,7 +57,7 @@ SPOILED = {
 
 def start(host, ranks, *words):
     return subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", str(ranks), *words],
-                          env=environment(), capture_output=True, text=True, timeout=120,
+                          env=environment(), capture_output=True, text=True, timeout=600,
                           check=False)
 
 

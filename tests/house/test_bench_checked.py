@@ -68,7 +68,7 @@ class Checked(unittest.TestCase):
     def measured(self, *arguments, **changes):
         """Status, and title -> words of the row for each host's table."""
         result = subprocess.run([TOOL, "--runs", "1", "--repeat", "20", "--milliseconds", "10", "--ranks", "2", *arguments],
-                                env=dict(os.environ, BUILD=BUILD, **changes), capture_output=True, text=True, timeout=200,
+                                env=dict(os.environ, BUILD=BUILD, **changes), capture_output=True, text=True, timeout=600,
                                 stdin=subprocess.DEVNULL, check=False)
         rows = [[word.strip() for word in line.strip("|").split("|")] for line in result.stdout.splitlines()
                 if line.startswith("| ") and not line.startswith(("|  |", "| ---"))]
@@ -78,7 +78,7 @@ class Checked(unittest.TestCase):
         """The patterns that report wrong data with a library of this source in front."""
         result = subprocess.run([str(ROOT / "tests" / "launch"), "--build", BUILD, "--host", HOSTS[0], "-n", "2", "--env",
                                  "LD_PRELOAD=" + self.library(source), os.path.join(BUILD, "bench", HOSTS[0], "checked"), "10"],
-                                capture_output=True, text=True, timeout=100, stdin=subprocess.DEVNULL, check=False)
+                                capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, check=False)
         output = dict(re.findall(r"^(\S+) ([0-9.]+ [0-9.]+|WRONG)$", result.stdout, re.M))
         self.assertEqual(list(output), list(CHECKED.OPERATIONS), result.stderr)
         return {name for name, word in output.items() if word == "WRONG"}

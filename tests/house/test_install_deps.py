@@ -62,7 +62,7 @@ class InstallDeps(unittest.TestCase):
     def run_script(self, *words):
         script = os.path.join(self.tree, "scripts", "install-deps")
         return subprocess.run(["/bin/bash", script, *words], env={"PATH": self.folder},
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, timeout=600, check=False)
 
     def lines(self, name):
         try:

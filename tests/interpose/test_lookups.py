@@ -28,7 +28,7 @@ def lookups(host, *more):
 class Lookups(Case):
     def job(self, host, *command, options=()):
         return subprocess.run([LAUNCH, "--build", BUILD, "--host", host, "-n", "2", *options, *command], env=environment(),
-                              capture_output=True, text=True, timeout=120, check=False)
+                              capture_output=True, text=True, timeout=600, check=False)
 
     def arrived(self, result):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)

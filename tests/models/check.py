@@ -17,7 +17,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
-LIMIT_S = 300
+LIMIT_S = 3000
 ASSERTION, STUCK = "assertion violated", "invalid end state"
 
 # For each model: the sources whose steps it has, the steps that it omits, and its mutants as

@@ -204,7 +204,7 @@ def run_job(args, command, folder):
             time.sleep(0.05)
         testnet(args, "link", args.node, "up")
     try:
-        return job.communicate(timeout=40)[0]
+        return job.communicate(timeout=400)[0]
     except subprocess.TimeoutExpired:
         job.terminate()
         return "the job did not end by itself\n" + job.communicate()[0]

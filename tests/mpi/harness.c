@@ -2,6 +2,7 @@
  * one line for each case. The verdict is a collective call, so no rank is still in the previous
  * case; an alarm ends a case that hangs. */
 #include "harness.h"
+#include "../busy.h"
 #include "one_node.h"
 #include "skip_finalize.h"
 
@@ -314,7 +315,7 @@ static void case_begin(const char *name)
     harness.skip_reason = NULL;
     const char *text =
         getenv("TEST_SECONDS"); /* a case's limit, for slower runs (tests/memcheck) */
-    const unsigned seconds = text != NULL ? (unsigned)atoi(text) : 60;
+    const unsigned seconds = busy_limit_s(text != NULL ? (unsigned)atoi(text) : 60);
     snprintf(harness.deadline_text, sizeof harness.deadline_text,
              "not ok %s: no end after %u s (rank %d)\n", name, seconds, world_rank);
     snprintf(harness.crash_text, sizeof harness.crash_text,

@@ -40,7 +40,7 @@ for i in range(20):
 
 
 def testnet(identity, *words, **options):
-    return subprocess.run([TESTNET, "--id", identity, *words], capture_output=True, text=True, timeout=60, check=False,
+    return subprocess.run([TESTNET, "--id", identity, *words], capture_output=True, text=True, timeout=600, check=False,
                           stdin=subprocess.DEVNULL, **options)
 
 
@@ -99,7 +99,7 @@ class Testnet(unittest.TestCase):
                               text=True) as receiver:
             self.assertEqual(receiver.stdout.readline(), "ready\n")
             self.inside(identity, "a", sys.executable, "-c", SEND)
-            heard, shortest, longest = receiver.communicate(timeout=30)[0].split()
+            heard, shortest, longest = receiver.communicate(timeout=600)[0].split()
         return int(heard), float(shortest), float(longest)
 
     def test_nodes_have_names_processes_memory_and_files_of_their_own(self):
@@ -223,7 +223,7 @@ class Testnet(unittest.TestCase):
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
     def test_ordinary_user_makes_nodes_or_gets_the_reason(self):
         result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR",
-                                 TESTNET, "check"], capture_output=True, text=True, timeout=60, check=False, cwd="/")
+                                 TESTNET, "check"], capture_output=True, text=True, timeout=600, check=False, cwd="/")
         self.assertIn((result.returncode, result.stdout.partition(":")[0].strip()),
                       [(0, "nodes can be created"), (SKIP, "cannot create nodes here")], result.stderr)
 
@@ -237,7 +237,7 @@ class Check(unittest.TestCase):
         for words, wanted in ((["check"], "cannot create nodes here: unshare of process ids and network: "),
                               (["--id", f"n{os.getpid()}"[:8], "up"], "testnet: cannot create nodes here: ")):
             result = subprocess.run(["unshare", "-r", "sh", "-c", narrow, "sh", TESTNET, *words], capture_output=True, text=True,
-                                    timeout=60, check=False)
+                                    timeout=600, check=False)
             self.assertEqual(result.returncode, SKIP, result.stderr)
             self.assertRegex(result.stdout + result.stderr, rf"\A{wanted}[^\n]+\n\Z")
 

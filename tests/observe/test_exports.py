@@ -160,7 +160,7 @@ class Summary(Known):
 
     def test_full_disk_and_a_single_file_are_refused(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            result = subprocess.run([ORIEL, "report", self.traces], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+            result = subprocess.run([ORIEL, "report", self.traces], stdout=full, stderr=subprocess.PIPE, text=True, timeout=600)
         self.assertEqual((result.returncode, result.stderr), (2, "oriel: stdout: No space left on device\n"))
         file = os.path.join(self.traces, "rank-0.oriel")
         self.refused(self.report(file), "rank-0.oriel is one rank's trace: name its folder instead")
@@ -367,7 +367,7 @@ class Perfetto(Known):
 class Otf2(Known):
     def read(self, *words):
         result = subprocess.run(["otf2-print", *words, os.path.join(self.path("archive"), "traces.otf2")], capture_output=True,
-                                text=True, timeout=60, check=True)
+                                text=True, timeout=600, check=True)
         self.assertEqual(result.stderr, "")
         return result.stdout
 

@@ -30,7 +30,7 @@ KINDS = trace_files.OPERATIONS + trace_files.CALLS
 
 
 def run(*command, cwd=None):
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL,
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
                           cwd=cwd, check=False)
 
 
@@ -263,7 +263,7 @@ class Selections(Case):
             rows = {row["name"]: row for row in found["regions"]}
             self.assertEqual({name: (row["count"], row["operations"]) for name, row in rows.items()},
                              {"around": (2, 4 * SOME), "before": (2, 2 * SOME)})
-            self.assertLess(rows["around"]["time_ns"], RANKS * LONG_NS)
+            self.assertLessEqual(rows["around"]["time_ns"], found["verdict"]["ranks_ns"])  # without the pause
             regions.append(rows)
         self.assertEqual(*regions)
 

@@ -31,11 +31,11 @@ class Sites(Case):
         statistics, traces = self.path("s.json"), self.path("traces")
         env = [f"--env=ORIEL_STATS={statistics}", f"--env=ORIEL_TRACE={traces}"]
         job = subprocess.run([LAUNCH, "--build", BUILD, "--host", HOST, "-n", str(RANKS), "--timeout", "100", *env, "--", *command],
-                             env=environment(), capture_output=True, text=True, timeout=150, check=False)
+                             env=environment(), capture_output=True, text=True, timeout=600, check=False)
         if job.returncode == 77:
             self.skipTest(job.stdout.strip())
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
-        report = subprocess.run([ORIEL, "report", traces], env=environment(), capture_output=True, text=True, timeout=60, check=True)
+        report = subprocess.run([ORIEL, "report", traces], env=environment(), capture_output=True, text=True, timeout=600, check=True)
         with open(statistics, encoding="utf-8") as file:
             return json.load(file)["sites"], report.stdout
 

@@ -40,7 +40,7 @@ class Case(unittest.TestCase):
         env = [word for name, value in dict(environment, ORIEL_STATS=stats).items() for word in ("--env", f"{name}={value}")]
         command = [os.path.join(ROOT, "tests", "launch"), "--build", options.build, "--host", options.host, "-n", str(ranks),
                    "--timeout", str(timeout), *launch, *env, "--", *before, options.program, scenario]
-        job = subprocess.run(command, capture_output=True, text=True, timeout=timeout + 30)
+        job = subprocess.run(command, capture_output=True, text=True, timeout=10 * timeout + 60)
         if job.returncode == 77:
             self.skipTest(job.stdout.strip())
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
@@ -334,7 +334,7 @@ class Waiting(Case):
 class Table(Case):
     def rows(self):
         text = subprocess.run([os.path.join(options.build, "bin", "oriel"), "run", "--counters"], capture_output=True, text=True,
-                              check=True, timeout=60).stdout
+                              check=True, timeout=600).stdout
         found, kind = {}, None
         for line in text.splitlines()[1:]:
             if line.endswith(":"):
@@ -484,7 +484,7 @@ class End(Case):
         with_it = ["-n", "2", oriel, "run", "--stats", options.program, "counts"]
         without = ["-n", "1", oriel, "run", options.program, "counts"]
         job = subprocess.run([*launcher, *with_it, ":", *without], capture_output=True, text=True, env=env,
-                             timeout=60)
+                             timeout=600)
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertIn("oriel: no statistics from rank 2: ", job.stderr)
         # it waits as well: all reports are read
@@ -492,7 +492,7 @@ class End(Case):
         self.assertRegex(job.stderr, r"\n    put +8 +64 B\n")
         self.assertIn("statistics of 1 of its ranks are missing", job.stderr)
         job = subprocess.run([*launcher, *without, ":", *with_it], capture_output=True, text=True, env=env,
-                             timeout=60)
+                             timeout=600)
         self.assertEqual(job.returncode, 0, job.stderr)
         self.assertNotIn("oriel: statistics", job.stderr)
 

@@ -27,7 +27,7 @@ NOT_THERE = "/proc/nothing/here"
 
 
 def run(*command, cwd=None):
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=150, stdin=subprocess.DEVNULL,
+    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
                           cwd=cwd, check=False)
 
 

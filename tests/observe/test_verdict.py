@@ -31,7 +31,7 @@ class Verdicts(Case):
         env = [f"--env={name}={value}" for name, value in variables.items()]
         job = subprocess.run([LAUNCH, "--build", BUILD, "--host", HOST, "-n", str(RANKS), "--timeout", "100", *env, "--",
                               PROGRAM, scenario, variant],
-                             env=environment(), capture_output=True, text=True, timeout=150, check=False)
+                             env=environment(), capture_output=True, text=True, timeout=600, check=False)
         if job.returncode == 77:
             self.skipTest(job.stdout.strip())
         self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
@@ -56,7 +56,7 @@ class Verdicts(Case):
         return self.found(json.loads(self.report(traces, "--json"))["verdict"])
 
     def report(self, *words):
-        return subprocess.run([ORIEL, "report", *words], env=environment(), capture_output=True, text=True, timeout=60, check=True).stdout
+        return subprocess.run([ORIEL, "report", *words], env=environment(), capture_output=True, text=True, timeout=600, check=True).stdout
 
     def is_absent(self, diagnosis, found):
         other = found.get(diagnosis["diagnosis"])

@@ -43,7 +43,7 @@ class Lines(Case):
             self.assertRegex(lines[-1], rf"\A({TITLE}.*|oriel: no window yet)\n\Z", lines)
             rates += re.search(r" [1-9][0-9.]*( [kMGTP])? operations/s", lines[-1]) is not None
         self.ask_to_end()
-        out, errors = job.process.communicate(timeout=60)
+        out, errors = job.process.communicate(timeout=600)
         self.assertEqual((job.process.returncode, out), (0, "done\n"), errors)
         for line in errors.splitlines():
             self.assertRegex(line, rf"\A{TITLE}.*\Z")
@@ -99,7 +99,7 @@ class Lines(Case):
             if re.match(TITLE, line):
                 break
         self.ask_to_end()
-        _, errors = job.process.communicate(timeout=60)
+        _, errors = job.process.communicate(timeout=600)
         self.assertEqual(job.process.returncode, 0, errors)
         self.assertRegex(line, TITLE)
 
@@ -107,7 +107,7 @@ class Lines(Case):
         token = f"WATCHED_BY=test{os.getpid()}.{self.id()}"
         name, value = token.split("=")
         result = subprocess.run([*RUN, "/nowhere/program"], env=environment(**{name: value}), capture_output=True, text=True,
-                                timeout=60)
+                                timeout=600)
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertRegex(result.stderr, r"\Aoriel: [^\n]*/nowhere/program[^\n]*\n\Z")
         self.assertTrue(until(lambda: not watchers(token)))

@@ -24,7 +24,7 @@ LIBRARY = HOST.partition("-")[0]  # abi of abi-mpich
 RANKS = int(os.environ.get("TESTS_RANKS", "4"))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ORIEL = os.path.join(BUILD, "bin", "oriel")
-PATIENCE_S = 40  # for a busy node
+PATIENCE_S = 400  # for a busy node
 FOREIGN = ("ORIEL_", "OMPI_", "PMI", "MPI_LOCAL", "HYD", "MPIR_", "LD_PRELOAD")
 
 
@@ -40,7 +40,7 @@ def program(name):
 
 def top(*arguments, before=(), **changes):
     return subprocess.run([*before, ORIEL, "top", *map(str, arguments)], env=environment(**changes), capture_output=True, text=True,
-                          timeout=60, stdin=subprocess.DEVNULL)
+                          timeout=600, stdin=subprocess.DEVNULL)
 
 
 def until(condition):
@@ -81,7 +81,7 @@ class Job:
     def end(self):
         if self.process.poll() is None:
             self.process.terminate()
-        return self.process.communicate(timeout=60)
+        return self.process.communicate(timeout=600)
 
 
 class Ended(unittest.TestCase):

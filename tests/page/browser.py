@@ -18,7 +18,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-LIMIT_S = 90
+LIMIT_S = 600
 PROFILE = tempfile.TemporaryDirectory(prefix="oriel-browser.", ignore_cleanup_errors=True)
 
 # Opens a page in a frame, passes it to `use`, and sends the result. The image arrives after that.

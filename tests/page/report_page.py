@@ -92,7 +92,7 @@ def needed():
 
 
 def oriel(*arguments, **more):
-    return subprocess.run([more.pop("command", ORIEL), "report", *arguments], capture_output=True, text=True, timeout=120,
+    return subprocess.run([more.pop("command", ORIEL), "report", *arguments], capture_output=True, text=True, timeout=600,
                           errors="replace", check=False, **more)
 
 

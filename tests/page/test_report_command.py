@@ -145,7 +145,7 @@ class Command(report_page.Reports):
         def limit():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
-        result = subprocess.run([ORIEL, "report", folder, "-o", self.path()], capture_output=True, text=True, timeout=60,
+        result = subprocess.run([ORIEL, "report", folder, "-o", self.path()], capture_output=True, text=True, timeout=600,
                                 preexec_fn=limit, check=False)
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertEqual(result.stderr, f"oriel: the page could not be written: {self.path()}: File too large\n")

@@ -23,7 +23,7 @@ class Run(report_page.Reports):
         program = os.path.join(report_page.BUILD, "tests", "page", host, "ring_puts")
         job = subprocess.run([os.path.join(traces.ROOT, "tests", "launch"), "--build", report_page.BUILD, "--host", host, "-n",
                               str(ranks), "--timeout", "60", *more, "--env", f"ORIEL_TRACE={folder}", "--", program],
-                             capture_output=True, text=True, timeout=120, check=False)
+                             capture_output=True, text=True, timeout=600, check=False)
         if job.returncode == 77:
             self.skipTest(job.stdout)
         self.assertEqual((job.returncode, job.stdout, job.stderr), (0, "", ""))

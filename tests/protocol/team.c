@@ -3,6 +3,7 @@
  * protocols, and the count of sleeps that no signal ended. */
 #include "team.h"
 
+#include "../busy.h"
 #include "make_window.h"
 
 #include <dirent.h>
@@ -27,7 +28,7 @@ _Thread_local uint32_t team_timeouts;
 bool team_leaves_zombies = true;
 
 static uint64_t first_seed;
-static uint64_t limit_ns = UINT64_C(30000000000);
+static unsigned limit_s;                /* of a team; 0: what the machine allows */
 static _Thread_local uint64_t begin_ns; /* of this rank's body */
 static bool has_threads = TEAM_SANITIZED;
 static _Thread_local uint64_t random_state;
@@ -277,6 +278,7 @@ void team_run(int32_t n, team_body *body)
             process_run(i, body);
     }
     uint64_t forked_ns = oriel_now_ns();
+    uint64_t limit_ns = (limit_s != 0 ? limit_s : busy_limit_s(30)) * UINT64_C(1000000000);
     while (running > 0 && oriel_now_ns() - forked_ns < limit_ns) {
         usleep(500);
         running = look(pids, processes, ended);
@@ -314,7 +316,7 @@ void team_prepare(int argc, char **argv)
         has_threads = strcmp(threads, "0") != 0;
     first_seed = seed != NULL ? strtoull(seed, NULL, 10) : oriel_now_ns() % 1000000;
     if (limit != NULL)
-        limit_ns = strtoull(limit, NULL, 10) * 1000000000u;
+        limit_s = (unsigned)strtoul(limit, NULL, 10);
     printf("PROTOCOL_SEED=%lu%s\n", (unsigned long)first_seed,
            has_threads ? " PROTOCOL_THREADS=1" : "");
     if (argc > 1)

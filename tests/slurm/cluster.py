@@ -18,7 +18,7 @@ ENTERED = "TESTS_SLURM_ENTERED"
 FOLDER = "/run/cluster"  # on a file system of the namespace
 CONFIGURATION = f"{FOLDER}/slurm.conf"
 SOCKET = f"{FOLDER}/munge.socket"
-PATIENCE_S = 60  # for a busy node
+PATIENCE_S = 600  # for a busy node
 
 NAMESPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--uts", "--ipc"]
 # The shell is process 1, and waits for orphans. Names are looked up only where an interface has an
@@ -85,7 +85,7 @@ def until(condition):
 
 
 def output_of(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout.strip()
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600).stdout.strip()
 
 
 def version():

@@ -90,7 +90,7 @@ class Case(unittest.TestCase):
 
     def run_command(self, *command, **changes):
         return subprocess.run([str(word) for word in command], env=self.environment(**changes), cwd=self.folder,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False)
 
     def srun(self, ranks, *command, launch=LAUNCH, before=(), **changes):
         """A job of its own. Slurm's own lines, such as those on waiting for the node, are left out
@@ -106,7 +106,7 @@ class Case(unittest.TestCase):
                                env=self.environment(), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True)
         self.addCleanup(job.stdout.close)
-        self.addCleanup(job.wait, timeout=60)
+        self.addCleanup(job.wait, timeout=600)
         self.addCleanup(job.terminate)
         until(lambda: job.poll() is not None or self.waiting_ranks() == list(range(ranks - 1)))
         self.assertIsNone(job.poll())
@@ -266,7 +266,7 @@ class Cancelled(Case):
     def cancel(self, *command, options=()):
         job, number = self.start(4, *command)
         self.run_command("scancel", *options, number)
-        self.assertNotEqual(job.wait(timeout=60), 0)
+        self.assertNotEqual(job.wait(timeout=600), 0)
         self.nothing_is_left()
 
     def test_run(self):
@@ -289,7 +289,7 @@ class Cancelled(Case):
     def test_interrupted_srun(self):
         job, _ = self.start(4, ORIEL, "run")
         job.send_signal(signal.SIGTERM)
-        self.assertNotEqual(job.wait(timeout=60), 0)
+        self.assertNotEqual(job.wait(timeout=600), 0)
         self.nothing_is_left()
 
 

@@ -4,6 +4,7 @@
  * that describes the error. Rank 0 prints how often each kind of action was done. */
 #include "step.h"
 
+#include "../busy.h"
 #include "../mpi/skip_finalize.h"
 
 #include <signal.h>
@@ -90,7 +91,7 @@ static volatile sig_atomic_t alarms; /* of this step, still to come */
 /* In slices: a virtual machine that stops for longer than a step may run is not a hang. */
 static void begin_step_time(void)
 {
-    alarms = STEP_SECONDS / ALARM_SECONDS;
+    alarms = (sig_atomic_t)(busy_limit_s(STEP_SECONDS) / ALARM_SECONDS);
     alarm(ALARM_SECONDS);
 }
 

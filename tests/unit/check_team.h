@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../busy.h"
 #include "cmocka_all.h"
 #include "expect.h"
 
@@ -54,7 +55,7 @@ static inline void team_barrier(void)
 static inline unsigned team_limit_s(void)
 {
     const char *text = getenv("TEST_SECONDS"); /* for slow environments */
-    return text == NULL ? 100 : (unsigned)strtoul(text, NULL, 10);
+    return busy_limit_s(text == NULL ? 100 : (unsigned)strtoul(text, NULL, 10));
 }
 
 static inline pid_t team_fork(int rank, void (*body)(int rank))

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../busy.h"
 #include "cmocka_all.h"
 #include "expect.h"
 
@@ -46,7 +47,7 @@ static inline int in_process(void (*body)(void))
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        alarm(60);
+        alarm(busy_limit_s(60));
         body();
         _exit(0);
     }

@@ -39,7 +39,7 @@ def job(*command, program=(PROGRAM,)):
     done = subprocess.run([os.path.join(HERE, "../../launch"), "--build", BUILD, "--host", HOST, "-n", "2", "--plain",
                            "--env", "PYTHONDONTWRITEBYTECODE=1", "--env", f"PYTHONPATH={BUILD}/share/oriel/python",
                            "--", ORIEL, *command, "/usr/bin/python3", *program],
-                          capture_output=True, text=True, timeout=100)
+                          capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -65,7 +65,7 @@ class Mpi4py(unittest.TestCase):
         calls = marks("CALLS")
         with tempfile.TemporaryDirectory() as folder:
             _, text = job("run", "--stats", f"--trace={folder}")
-            report = subprocess.run([ORIEL, "report", folder], capture_output=True, text=True, timeout=60, check=True).stdout
+            report = subprocess.run([ORIEL, "report", folder], capture_output=True, text=True, timeout=600, check=True).stdout
         for shown in text, report:
             self.assertIn(f"created in {function} at mistaken.py:{line}", shown)
             for number, (call, place) in calls:

@@ -2,6 +2,8 @@
  * whose environment has its settings. */
 #include "selftest.h"
 
+#include "../../busy.h"
+
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -49,7 +51,7 @@ int run(void (*body)(void), const char *settings, char *text, size_t text_bytes)
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
         close(ends[1]);
-        alarm(60);
+        alarm(busy_limit_s(60));
         signal(SIGSEGV, SIG_DFL); /* cmocka handles it */
         setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         body();

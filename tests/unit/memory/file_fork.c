@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../busy.h"
 #include "cmocka_all.h"
 #include "expect.h"
 
@@ -26,7 +27,7 @@ static void in_process(void (*body)(void))
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        alarm(30);
+        alarm(busy_limit_s(30));
         EXPECT(oriel_file_start() == ORIEL_OK);
         body();
         _exit(0);
