@@ -166,7 +166,7 @@ static void halo_open_notified(struct rma_run *run)
 /* The neighbours, each once; in small grids the rank itself is one. */
 static void halo_open_pscw(struct rma_run *run)
 {
-    int ranks[NEIGHBOURS], count = 0;
+    int ranks[NEIGHBOURS] = {0}, count = 0;
     halo_open(run);
     for (int d = 0; d < NEIGHBOURS; d++) {
         int known = 0;

@@ -31,7 +31,9 @@ static int on_gpu;
 /* Returns 1 if this process can use a GPU. */
 static int gpu_open(void)
 {
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW), *context;
+    static void *driver;
+    void *context;
+    driver = dlopen("libcuda.so.1", RTLD_NOW);
     if (driver == NULL)
         return 0;
     *(void **)&cuda.init = dlsym(driver, "cuInit");

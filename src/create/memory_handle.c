@@ -45,14 +45,14 @@ struct lent_area {
 /* Of a window that has, or had, handles. */
 struct oriel_window_handles {
     uint64_t members_offset; /* its processes on this node, by win_rank */
-    LIST_HEAD(, lent_area) areas;
+    LIST_HEAD(lent_areas, lent_area) areas;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects the areas of this process */
 static uint64_t list_offset;                              /* of the list; 0: none yet */
 static uint32_t area_count;
 static struct oriel_hash_table by_key = ORIEL_HASH_TABLE_INIT; /* struct lent_area of handles */
-static TAILQ_HEAD(, lent_area) without_handle = TAILQ_HEAD_INITIALIZER(without_handle);
+static TAILQ_HEAD(lent_queue, lent_area) without_handle = TAILQ_HEAD_INITIALIZER(without_handle);
 
 static struct oriel_handle_list *own_list(void)
 {

@@ -120,9 +120,10 @@ CASE(C3, int_before_float_of_one_origin, 2)
 CASE(C3, sums_of_elements_that_overlap_in_part, 2)
 {
     int two = 2;
+    const MPI_Aint at = right ? 4 : 2;
     MPI_Datatype apart;
     MPI_Win win = ints_window(4);
-    MPI_Type_create_hindexed_block(1, 1, &(MPI_Aint){right ? 4 : 2}, MPI_INT, &apart);
+    MPI_Type_create_hindexed_block(1, 1, &at, MPI_INT, &apart);
     MPI_Type_commit(&apart);
     MPI_Win_lock_all(0, win);
     delay();

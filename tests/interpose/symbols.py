@@ -3,8 +3,9 @@
 
 liboriel.so must export all of the host's window functions: C and Fortran names, MPI_ and PMPI_,
 large counts included, from the dynamic symbol tables. The host is the library that liboriel.so
-itself needs. liboriel.so exports exactly the names in exports.HOST.txt, under the SONAME there. The
-other libraries in its folder export only names of their own kind.
+itself needs. liboriel.so exports exactly the names in exports.HOST.txt, under the SONAME there, and
+with the same SONAME has all names of the last release (released.HOST.txt). The other libraries in
+its folder export only names of their own kind.
 
 symbols.py HOST FOLDER; --write regenerates the list."""
 
@@ -117,6 +118,21 @@ def of_kind(library, kind):
     return bool(names) and not others
 
 
+def compatible(host, lines):
+    """Whether programs that are linked to the last release still find all names, unless the SONAME has changed."""
+    path = os.path.join(HERE, f"released.{host}.txt")
+    if not os.path.exists(path):  # the standard ABI came after it
+        return True
+    with open(path, encoding="utf-8") as file:
+        released = file.read().split()
+    gone = sorted(set(released) - set(lines)) if released[0] == lines[0] else []
+    for name in gone:
+        print(f"not ok the last release exports {name}, under the same SONAME")
+    if not gone:
+        print("ok has all names of the last release, or another SONAME")
+    return not gone
+
+
 def main():
     write = "--write" in sys.argv
     host, folder = [word for word in sys.argv[1:] if word != "--write"]
@@ -129,7 +145,7 @@ def main():
             file.write("\n".join(lines) + "\n")
     good = [interposed(library, ours), listed(path, lines, exported(host_library(library))),
             os.path.realpath(os.path.join(folder, lines[0])) == os.path.realpath(library),
-            of_kind(library, NAMES[host])]
+            of_kind(library, NAMES[host]), compatible(host, lines)]
     good += [of_kind(os.path.join(folder, name), kind) for name, kind in OTHERS.items()]
     return 0 if all(good) else 1
 

@@ -434,7 +434,7 @@ static void idle_owner_dies(struct oriel_window *window)
     struct oriel_handle_area *area = area_with_handle(window);
     struct oriel_window *opened = window->rank == OWNER ? NULL : holder_window(window, area, 1);
     const uint64_t kind = window->rank == OTHER ? 3 : 1;
-    if (opened != NULL)
+    if (window->rank != OWNER)
         team_expect(begin_epoch(opened, kind));
     team_barrier();
     if (window->rank == OWNER)

@@ -113,15 +113,21 @@ static void part_lend(struct oriel_checked *window, MPI_Aint disp, MPI_Aint size
     pthread_mutex_unlock(&mutex);
 }
 
+static bool handle_is(const struct lent_handle *handle, const struct oriel_checked *window,
+                      const struct oriel_key *key)
+{
+    if (window != NULL)
+        return handle->window == window;
+    return handle->key.words[1] == key->words[1] && handle->key.words[2] == key->words[2];
+}
+
 /* Removes one handle of the list: of the window, or with the key. */
 static struct lent_handle *handle_unlink(const struct oriel_checked *window,
                                          const struct oriel_key *key)
 {
     pthread_mutex_lock(&mutex);
     struct lent_handle **link = &lent;
-    while (*link != NULL && (window != NULL ? (*link)->window != window
-                                            : (*link)->key.words[1] != key->words[1] ||
-                                                  (*link)->key.words[2] != key->words[2]))
+    while (*link != NULL && !handle_is(*link, window, key))
         link = &(*link)->next;
     struct lent_handle *found = *link;
     if (found != NULL)
@@ -161,7 +167,9 @@ ORIEL_CHECK_WRAP_X(Win_memory_handle_free, (MPIX_Memory_handle * handle))
 {
     if (!oriel_window_look())
         return NEXT_X(Win_memory_handle_free)(handle);
-    const struct oriel_key key = handle == NULL ? (struct oriel_key){0} : handle_key(handle);
+    struct oriel_key key = {0};
+    if (handle != NULL)
+        key = handle_key(handle);
     const int code = NEXT_X(Win_memory_handle_free)(handle);
     struct lent_handle *found = code == MPI_SUCCESS ? handle_unlink(NULL, &key) : NULL;
     if (found != NULL) {

@@ -69,7 +69,8 @@ void oriel_threads_start(void)
         void *memory =
             mmap(NULL, clock_at(OBJECTS + 1) * sizeof *threads.memory, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        threads.memory = memory == MAP_FAILED ? NULL : memory;
+        if (memory != MAP_FAILED)
+            threads.memory = memory;
     }
     atomic_store(&threads.opened, 1);
     this_thread = HAS_SLOT;
