@@ -8,11 +8,11 @@ from release_results import READS_DOCUMENTS
 
 TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# A build folder, the command that makes it, and the words before each command that runs in it. Only where hosts is set the
-# command `oriel info` says which MPIs were tested.
+# A build folder, the command that makes it, and the words before each command that runs in it. hosts: `oriel info` runs there
+# and names the MPIs that were tested.
 Build = collections.namedtuple("Build", "folder make run hosts", defaults=((), True))
-# minutes: the plan, on two idle cores; its sum is at most 12 hours. A row of CTest belongs to the first suite of its build whose
-# pattern it matches (label, rows) and whose other pattern it does not (leave). commands: rows that are no rows of CTest.
+# minutes: the plan, on two idle cores. A row of CTest belongs to the first suite of its build that has its label, whose pattern
+# rows it matches, and whose pattern leave it does not. commands: rows that are no rows of CTest.
 Suite = collections.namedtuple("Suite", "name minutes build proves label rows leave commands",
                                defaults=("full", "", "(?!)", None))
 
@@ -45,7 +45,7 @@ SUITES = [
     Suite("coverage", 35, DEBIAN12, "each line that no test executes has a reason", rows=r"house[.]coverage$"),
     Suite("packages", 60, DEBIAN12, "packages, container, tarball and install-deps on clean systems; 64-bit Arm", rows=r"packaging[.]"),
     Suite("faults", 60, DEBIAN12, "survivors go on after 2,000 deaths at random times on each host", rows=r"mpi[.]faults"),
-    Suite("offenders", 120, DEBIAN12, "the checker finds each offender in every of a hundred runs", rows=r"checker[.]\w+_many"),
+    Suite("offenders", 260, DEBIAN12, "the checker finds each offender in every of a hundred runs", rows=r"checker[.]\w+_many"),
     Suite("full", 120, DEBIAN12, "the other rank counts and modes (make test-full)"),
     Suite("clang", 20, CLANG, "the quick rows with clang", label="quick", leave=SAME_IN_ALL),
     Suite("asan", 40, ASAN, "the quick rows with AddressSanitizer and UBSan", label="quick", leave=SAME_IN_ALL),
