@@ -78,6 +78,12 @@ class Project(unittest.TestCase):
     def lines(self, key="*"):
         return [json.loads(line) for path in self.kept.glob(key + ".jsonl") for line in path.read_text().splitlines()]
 
+    def wait_for(self, happened):
+        end = time.monotonic() + WAIT_S
+        while not happened():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.05)
+
     def test_outcomes(self):
         self.rows(unit_skip="echo skipped: no tool; exit 77", unit_bad="echo worse; exit 3", unit_gone="kill -SEGV $$")
         said = self.check(status=1)
@@ -111,9 +117,7 @@ class Project(unittest.TestCase):
         self.rows(unit_long="while ! test -e over; do sleep 0.05; done")
         self.addCleanup((self.folder / "over").touch)
         with subprocess.Popen(self.command(), stdout=subprocess.DEVNULL) as started:
-            end = time.monotonic() + WAIT_S
-            while not any(line.get("row") == "unit.good" for line in self.lines()) and time.monotonic() < end:
-                time.sleep(0.05)
+            self.wait_for(lambda: any(line.get("row") == "unit.good" for line in self.lines()))
             started.send_signal(signal.SIGKILL)
         self.assertEqual(self.ran(), ["unit.good", "unit.long"])
         (self.folder / "over").touch()
@@ -125,14 +129,13 @@ class Project(unittest.TestCase):
         self.assertRegex(self.check("--report"), r"\nquick +2 +2 +0 +0 +0 +0 ")
 
     def test_interrupted(self):
-        self.rows(unit_long="while ! test -e over; do sleep 0.05; done")
+        self.rows(unit_long="trap 'touch ended; exit 1' TERM; touch begun; while ! test -e over; do sleep 0.05; done")
         self.addCleanup((self.folder / "over").touch)
         with subprocess.Popen(self.command("--suite", "quick"), stdout=subprocess.PIPE, text=True) as started:
-            end = time.monotonic() + WAIT_S
-            while len(self.ran()) == 0 and time.monotonic() < end:
-                time.sleep(0.05)
+            self.wait_for((self.folder / "begun").exists)
             started.send_signal(signal.SIGTERM)
             said = started.stdout.read()
+        self.wait_for((self.folder / "ended").exists)
         self.assertEqual(started.returncode, 1)
         self.assertIn("release-check: interrupted\n", said)
         self.assertIn("\nopen: quick\n", said)
@@ -196,7 +199,7 @@ class Project(unittest.TestCase):
         self.check("--minutes", "0", status=1)
         path, = self.kept.glob("*.jsonl")
         with open(path, "ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_SH)
             done = subprocess.run(self.command(), capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (1, "release-check: another run writes the results of this tree\n"))
 
