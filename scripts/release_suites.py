@@ -16,7 +16,7 @@ Build = collections.namedtuple("Build", "folder make run hosts", defaults=((), T
 Suite = collections.namedtuple("Suite", "name minutes build proves label rows leave commands",
                                defaults=("full", "", "(?!)", None))
 
-# As the commands of the Makefile install what the tests need.
+# `make ready` installs what the tests need and builds them.
 DEBIAN12 = Build("build", ("make", "ready"))
 ASAN = Build("build-asan", ("make", "ready", "BUILD=build-asan", "SANITIZE=address,undefined"), hosts=False)
 TSAN = Build("build-tsan", ("make", "ready", "BUILD=build-tsan", "SANITIZE=thread"), hosts=False)
@@ -36,14 +36,13 @@ SUITES = [
     Suite("quick", 15, DEBIAN12, "what every change must pass (make test)", label="quick"),
     Suite("lint", 20, DEBIAN12, "clang-tidy and cppcheck find nothing", rows=r"house[.](cppcheck|clang_tidy)$"),
     Suite("docs", 5, DEBIAN12, "the pages' commands on the other host, and the pictures", rows=r"docs[.]"),
-    Suite("gpu", 10, DEBIAN12, "memory of GPUs on the stand-in: every rank count, mode and host", rows=r"gpu[.]"),
     Suite("models", 25, DEBIAN12, "the large models of the protocols, and a broken one of each", rows=r"(models|litmus)[.]"),
-    Suite("mutants", 40, DEBIAN12, "a test fails for every step that is removed from a protocol", rows=r"(protocol|checker)[.]"
-          r"(mutants|races)$"),
+    Suite("mutants", 40, DEBIAN12, "a test fails for every step that is removed from a protocol", rows=r"\w+[.](mutants|races)$"),
+    Suite("gpu", 10, DEBIAN12, "memory of GPUs on the stand-in: every rank count, mode and host", rows=r"gpu[.]"),
     Suite("breakers", 40, DEBIAN12, "each proof of conformance fails when what it proves is broken", rows=r"conformance[.]break_"),
-    Suite("valgrind", 25, DEBIAN12, "unit tests and jobs read no uninitialised or freed memory, and lose none", rows=r"memcheck[.]"),
+    Suite("valgrind", 25, DEBIAN12, "unit tests and jobs lose no memory and read none that is freed", rows=r"memcheck[.]"),
     Suite("coverage", 35, DEBIAN12, "each line that no test executes has a reason", rows=r"house[.]coverage$"),
-    Suite("packages", 60, DEBIAN12, "packages, container, tarball and install-deps on clean systems; 64-bit Arm", rows=r"packaging[.]"),
+    Suite("packages", 60, DEBIAN12, "packages, container and install-deps on clean systems; 64-bit Arm", rows=r"packaging[.]"),
     Suite("faults", 60, DEBIAN12, "survivors go on after 2,000 deaths at random times on each host", rows=r"mpi[.]faults"),
     Suite("offenders", 260, DEBIAN12, "the checker finds each offender in every of a hundred runs", rows=r"checker[.]\w+_many"),
     Suite("full", 120, DEBIAN12, "the other rank counts and modes (make test-full)"),
@@ -53,8 +52,8 @@ SUITES = [
 ]
 for release in ("trixie", "sid"):
     SUITES += [Suite(release, 30, other_release(release), f"the quick rows on Debian {release}", label="quick"),
-               Suite(release + "-user", 5, other_release(release, "--user"), f"the command and MPI programs on Debian {release} as an "
-                     "ordinary user", label="quick", rows=USER_ROWS)]
+               Suite(release + "-user", 5, other_release(release, "--user"), "the command and MPI programs as an ordinary user",
+                     label="quick", rows=USER_ROWS)]
 SUITES += [
     Suite("fuzz", 60, DEBIAN12, "an hour of new inputs for the parsers", commands={
         name: ["tests/fuzz/parsers/run.py", "--build", "build", "--only", name, "--minutes", f"{60 / len(FUZZERS):.1f}"]
