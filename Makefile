@@ -4,6 +4,7 @@
 #   make demo [HOST=mpich]     installs what is missing, builds, compares each host with Oriel
 #   make test | test-full      installs all that the tests need, builds them, runs them
 #   make test-hosts            make test on Debian 13 and sid, as root and, in part, as a user
+#   make release-check [MINUTES=n]  all that a release has to pass; continues where it stopped
 #   make tests                 builds the tests
 #   make bench                 times one-sided patterns on each host and with Oriel
 #   make install | uninstall [PREFIX=/usr/local] [DESTDIR=...]
@@ -53,8 +54,8 @@ endif
 # Each test declares how many processors it needs; one that needs more than the node has runs alone.
 # Most tests wait for launchers and for each other much of the time, so ctest uses four times the
 # number of processors.
-CTEST = ctest --test-dir $(BUILD) --output-junit tests.xml --output-on-failure \
-        --no-tests=error -j $$((4 * $(shell nproc)))
+CTEST = ctest --test-dir $(BUILD) --output-on-failure --no-tests=error \
+        -j $$((4 * $(shell nproc)))
 
 # The scripts below find the built programs by this variable.
 export BUILD
@@ -68,8 +69,8 @@ endif
 # them, or names what it cannot do without.
 DEPS = scripts/install-deps $(1) || test $$? -eq 1
 
-.PHONY: help all tests configure ready demo test test-hosts test-full lint coverage faults fuzz \
-        soak bench install uninstall deb dist docs clean
+.PHONY: help all tests configure ready demo test test-hosts test-full release-check lint coverage \
+        faults fuzz soak bench install uninstall deb dist docs clean
 
 all: configure
 	cmake --build $(BUILD)
@@ -98,10 +99,13 @@ test: ready
 
 # In systems of their own, which are made in ~/.cache/oriel/roots.
 test-hosts:
-	scripts/test-hosts
+	scripts/release-check --suite trixie trixie-user sid sid-user $(ARGS)
 
 test-full: ready
 	$(CTEST) $(ARGS)
+
+release-check:
+	scripts/release-check $(if $(filter command line,$(origin MINUTES)),--minutes $(MINUTES)) $(ARGS)
 
 lint: ready
 	scripts/lint --build $(BUILD) $(ARGS)

@@ -1,0 +1,150 @@
+"""The results of scripts/release-check: a file for each tree that was checked, KEY.jsonl.
+
+The key is a hash of the names, modes and contents of the tree's files, committed or not. Documents
+have a hash of their own: a result holds for all documents, except those of rows that read them. The
+versions of compilers and MPIs are recorded, and are not part of the key: a machine with one newer
+package, or another kernel, need not repeat everything, and the page shows both versions.
+
+A line of the file is one JSON object: the rows that a suite has, with what they ran on, or one
+result. A line is written in one piece, so that a run that is killed loses no result that it had."""
+
+import collections
+import contextlib
+import hashlib
+import json
+import os
+import re
+import subprocess
+
+from debian_root import source_files
+
+DOCUMENT = re.compile(r"docs/(?!man/|CMakeLists[.]txt$)|tests/docs/|[.](github|ci)/|.*[.]md$|(LICENSE|CITATION[.]cff|mkdocs[.]yml)$"
+                      # what selects rows and writes their results
+                      r"|scripts/(release-check|release_suites[.]py|release_results[.]py|test-status)$")
+READS_DOCUMENTS = re.compile(r"docs[.]|house[.](words|decisions|readme_figures|release_check)$|checker[.]rules$|conformance[.]page$"
+                             r"|packaging[.](tree|linked|dist|debian)$")
+# What scripts/test-status writes into pages is no part of them here: it is made of the results.
+BEGIN, END = "<!-- made by scripts/test-status -->\n", "<!-- the end of what scripts/test-status makes -->\n"
+MADE = re.compile((BEGIN + ".*?" + END).encode(), re.DOTALL)
+
+BUILD_ROW = "build"  # the only row of a suite that could not be built
+STATES = ("passed", "skipped", "failed", "flaky", "open")
+
+
+def default_folder():
+    return os.path.expanduser("~/.cache/oriel/release")
+
+
+def digests(tree):
+    """File: hash of its mode and contents."""
+    found = {}
+    for name in source_files(tree):
+        path = os.path.join(tree, name)
+        if os.path.islink(path):
+            data = b"link " + os.fsencode(os.readlink(path))
+        elif os.path.isfile(path):
+            with open(path, "rb") as file:
+                data = (b"%d " % (os.stat(path).st_mode & 0o100)) + MADE.sub(b"", file.read())
+        else:
+            continue
+        found[name] = hashlib.sha256(data).hexdigest()
+    return found
+
+
+def hash_of(files):
+    return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()[:16]
+
+
+def keys(files):
+    """The key, and the hash of the documents."""
+    return (hash_of({name: digest for name, digest in files.items() if not DOCUMENT.match(name)}),
+            hash_of({name: digest for name, digest in files.items() if DOCUMENT.match(name)}))
+
+
+def commit_of(tree):
+    asked = subprocess.run(["git", "-C", tree, "describe", "--always", "--dirty", "--abbrev=8", "--exclude=*"], capture_output=True,
+                           text=True, check=False)
+    return asked.stdout.strip() or "unknown"
+
+
+class Results:
+    def __init__(self, folder, key, documents):
+        self.path = os.path.join(folder, key + ".jsonl")
+        self.documents = documents
+        self.read()
+
+    def read(self):
+        """A line that was cut off when a run was killed does not count."""
+        self.begun, self.results = [], {}
+        if os.path.exists(self.path):
+            with open(self.path, encoding="utf-8") as file:
+                for line in file:
+                    with contextlib.suppress(json.JSONDecodeError):
+                        self.add(json.loads(line))
+
+    def add(self, line):
+        if "rows" in line:
+            self.begun.append(line)
+        elif line.get("documents") in (None, self.documents):
+            self.results.setdefault((line["suite"], line["row"]), []).append(line)
+
+    def append(self, line):
+        with open(self.path, "ab+", buffering=0) as file:
+            is_whole = file.seek(0, os.SEEK_END) == 0 or file.seek(-1, os.SEEK_END) < 0 or file.read(1) == b"\n"
+            file.write((b"" if is_whole else b"\n") + json.dumps(line).encode() + b"\n")
+        self.add(line)
+
+    def begin(self, suite, facts):
+        """Records the suite's rows and what they run on, unless that is the latest record."""
+        line = {"suite": suite, **facts}
+        if self.facts(suite) != line:
+            self.append(line)
+
+    def write(self, found):
+        """Records a row's result."""
+        self.append({**found, "documents": self.documents} if READS_DOCUMENTS.match(found["row"]) else found)
+
+    def size(self):
+        return os.path.getsize(self.path) if os.path.exists(self.path) else 0
+
+    def cut(self, size):
+        os.truncate(self.path, size)
+        self.read()
+
+    def facts(self, suite):
+        """The latest record of the suite's rows, or None."""
+        return next((line for line in reversed(self.begun) if line["suite"] == suite), None)
+
+    def rows(self, suite):
+        """The suite's rows; None before its first run."""
+        facts = self.facts(suite)
+        return facts["rows"] if facts else None
+
+    def state(self, suite, row):
+        outcomes = [found["outcome"] for found in self.results.get((suite, row), [])]
+        if not outcomes:
+            return "open"
+        return "flaky" if outcomes[-1] == "passed" and "failed" in outcomes else outcomes[-1]
+
+    def reason(self, suite, row):
+        """Why it was skipped."""
+        return self.results[suite, row][-1]["reason"]
+
+    def counts(self, suite):
+        found = collections.Counter(self.state(suite, row) for row in self.rows(suite) or [])
+        return {state: found[state] for state in STATES}
+
+    def all_of(self, suite):
+        """All results of the suite, repetitions included."""
+        return [found for (name, _), several in self.results.items() if name == suite for found in several]
+
+    def seconds(self, suite):
+        return sum(found["wall"] for found in self.all_of(suite))
+
+    def date(self, suite):
+        return max((found["date"] for found in self.all_of(suite)), default="")
+
+
+def time_text(seconds):
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min" if minutes else f"{seconds:.0f} s"
