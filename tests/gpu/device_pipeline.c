@@ -188,6 +188,25 @@ static void sizes(enum window_kind kind)
     }
 }
 
+/* Windows that RDMA devices reach, where there are any. */
+static void allocated(enum window_kind kind)
+{
+    struct scene scene = {.place = ON_HOST,
+                          .buffer = device_alloc(MOST_BYTES),
+                          .wanted = malloc(MOST_BYTES),
+                          .got = malloc(MOST_BYTES)};
+    (void)kind;
+    CHECK_OK(
+        MPI_Win_allocate(MOST_BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &scene.memory, &scene.win));
+    window_watch(scene.win);
+    size_at(&scene, PART_BYTES + 1);
+    size_at(&scene, (BUFFERS + 2) * PART_BYTES + 77);
+    CHECK_OK(MPI_Win_free(&scene.win));
+    device_free(scene.buffer);
+    free(scene.wanted);
+    free(scene.got);
+}
+
 /* --- completion --- */
 
 /* A buffer is the program's again after a local flush, and the bytes are at the target after the
@@ -584,9 +603,10 @@ static void little_memory(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(little_memory, KIND_ANY, 2), CASE(sizes, KIND_ANY, 1),
-    CASE(completion, KIND_ANY, 1),    CASE(datatypes, KIND_ANY, 1),
-    CASE(padded, KIND_ANY, 1),        CASE(threads, KIND_ANY, 1),
-    CASE(failed_copies, KIND_ANY, 2), CASE(refused_parts, KIND_ANY, 2),
+    CASE(allocated, KIND_ANY, 1),     CASE(completion, KIND_ANY, 1),
+    CASE(datatypes, KIND_ANY, 1),     CASE(padded, KIND_ANY, 1),
+    CASE(threads, KIND_ANY, 1),       CASE(failed_copies, KIND_ANY, 2),
+    CASE(refused_parts, KIND_ANY, 2),
 };
 
 int main(int argc, char **argv)
