@@ -11,9 +11,9 @@
  *   P2: Of a put, the driver's copy of part k has ended before the messages of part k are sent.
  *       Then the copy of part k + 1 is begun. Its buffer had part k + 1 - BUFFERS, whose messages
  *       were sent before. Sending copies the data, so no message refers to the buffers.
- *   P3: Of a get, part k is requested when part k - BUFFERS has arrived and the copy of it to the
- *       device has ended: part k + 1 - BUFFERS has arrived then, and its copy is begun after the
- *       end of those before.
+ *   P3: Of a get, part k is requested when the copy of part k - BUFFERS to the device has ended.
+ *       Each copy is begun when its part has arrived and the copy before has ended, so the copy of
+ *       part k + 1 - BUFFERS has just begun, and the parts after it are on their way.
  *   P4: Before the buffers are released, all copies have ended, and of a get, all requests: also
  *       after a failure, and also those of parts that are not copied. A lost target's requests have
  *       ended, and its replies are not taken any more (net.h, N4).
