@@ -83,6 +83,11 @@ bool oriel_gpu_update(const struct oriel_gpu_update *update, enum oriel_status *
     return true;
 }
 
+enum oriel_status oriel_gpu_pin(void *memory, uint64_t len_bytes, const void *device)
+{
+    return vendor_load()->pin(memory, len_bytes, device);
+}
+
 bool oriel_gpu_copies_between(const void *one, const void *other)
 {
     return vendor_load()->copies_between(one, other);

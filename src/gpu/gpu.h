@@ -100,6 +100,10 @@ enum oriel_status oriel_gpu_copies_end(struct oriel_gpu_copies *begun);
 /* Waits for all that the program has enqueued on its stream so far, if it has named one. */
 enum oriel_status oriel_gpu_stream_wait(struct oriel_gpu_copies *begun);
 
+/* Pins host memory of whole pages, for copies from and to the device memory at an address; for
+ * good. Does nothing if it is pinned. */
+enum oriel_status oriel_gpu_pin(void *memory, uint64_t len_bytes, const void *device);
+
 /* False if no context can access the memory at both addresses. */
 bool oriel_gpu_copies_between(const void *one, const void *other);
 

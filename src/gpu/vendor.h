@@ -13,6 +13,7 @@ struct oriel_gpu_vendor {
     struct oriel_gpu_memory (*find)(const void *address);
     enum oriel_status (*alloc)(uint64_t size_bytes, void **out);
     enum oriel_status (*free)(void *memory);
+    enum oriel_status (*pin)(void *memory, uint64_t len_bytes, const void *device);
     enum oriel_status (*copy)(const struct oriel_gpu_piece *pieces, unsigned count,
                               struct oriel_gpu_copies *begun);
     enum oriel_status (*stream_wait)(const struct oriel_gpu_stream *stream);

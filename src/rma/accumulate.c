@@ -366,7 +366,7 @@ static enum oriel_status accumulate_mirrored(struct oriel_window *window,
     if (status == ORIEL_OK)
         status = oriel_accumulate(window, target, elements, op, origin != NULL ? &from : NULL,
                                   result != NULL ? &to : NULL);
-    status = oriel_mirrors_settle(window, target->rank, status);
+    status = oriel_mirrors_settle(window, target->rank, result != NULL, status);
     oriel_mirror_close(&origin_mirror);
     return oriel_mirror_store(&result_mirror, status);
 }

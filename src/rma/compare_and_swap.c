@@ -103,7 +103,7 @@ static enum oriel_status swap_mirrored(struct oriel_window *window, const struct
     if (status == ORIEL_OK)
         status = oriel_compare_and_swap(window, target, mirrors[0].here, mirrors[1].here,
                                         mirrors[2].here);
-    status = oriel_mirrors_settle(window, target->rank, status);
+    status = oriel_mirrors_settle(window, target->rank, true, status);
     oriel_mirror_close(&mirrors[0]);
     oriel_mirror_close(&mirrors[1]);
     return oriel_mirror_store(&mirrors[2], status);

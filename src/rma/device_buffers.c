@@ -8,13 +8,15 @@
  * Mirrors are complete when their operation returns, and all that computes reads and writes
  * complete data.
  *
- * Between nodes an operation is not complete when its call returns. A mirror must outlive its
- * operation, so that is flushed first. */
+ * Between nodes the data of puts and accumulates has been copied when their call returns, so they
+ * need their mirrors no more. What returns data needs them until that has arrived, which is awaited
+ * first. Large puts and gets need no mirror (device_pipeline.h). */
 #include "rma/device_buffers.h"
 
 #include "internode/origin/origin_sync.h"
 #include "rma/copy_remote.h"
 #include "rma/deferred.h"
+#include "rma/device_pipeline.h"
 #include "rma/mixed_regions.h"
 #include "rma/path_select.h"
 #include "rma/rma.h"
@@ -106,12 +108,14 @@ enum oriel_status oriel_mirror_store(struct oriel_mirror *mirror, enum oriel_sta
     return status;
 }
 
-enum oriel_status oriel_mirrors_settle(struct oriel_window *window, int32_t target,
+enum oriel_status oriel_mirrors_settle(struct oriel_window *window, int32_t target, bool returns,
                                        enum oriel_status status)
 {
-    const enum oriel_status ended = oriel_is_internode(window, target)
-                                        ? oriel_internode_flush(window, target)
-                                        : oriel_deferred_copies_end(window);
+    enum oriel_status ended = ORIEL_OK;
+    if (!oriel_is_internode(window, target))
+        ended = oriel_deferred_copies_end(window);
+    else if (returns)
+        ended = oriel_internode_flush_local(window, target);
     return status == ORIEL_OK ? ended : status;
 }
 
@@ -170,11 +174,26 @@ static enum oriel_status transfer_mirrored(struct oriel_window *window,
         return status;
     status = to_target ? oriel_put(window, target, mirror.here, origin)
                        : oriel_get(window, target, mirror.here, origin);
-    status = oriel_mirrors_settle(window, target->rank, status);
+    status = oriel_mirrors_settle(window, target->rank, !to_target, status);
     if (!to_target)
         return oriel_mirror_store(&mirror, status);
     oriel_mirror_close(&mirror);
     return status;
+}
+
+/* A large buffer, in its bytes or in those from its first to its last, has no mirror. */
+static enum oriel_status transfer_internode(struct oriel_window *window,
+                                            const struct oriel_span *target, char *here,
+                                            const struct oriel_side *origin, uint64_t len_bytes,
+                                            bool to_target)
+{
+    const char *low, *high;
+    if (!bounds_of(here, origin, &low, &high) || high - low <= ORIEL_PIPELINE_PART_BYTES)
+        return transfer_mirrored(window, target, here, origin, to_target);
+    const enum oriel_status status = oriel_device_wait(window);
+    return status != ORIEL_OK
+               ? status
+               : oriel_pipeline_transfer(window, target, here, origin, len_bytes, to_target);
 }
 
 enum oriel_status oriel_device_transfer(struct oriel_window *window,
@@ -192,7 +211,7 @@ enum oriel_status oriel_device_transfer(struct oriel_window *window,
     if (checked != ORIEL_OK)
         return checked;
     if (oriel_is_internode(window, target->rank))
-        return transfer_mirrored(window, target, here, origin, to_target);
+        return transfer_internode(window, target, here, origin, len_bytes, to_target);
     oriel_items_trim(to_target ? &at_target : &at_origin, len_bytes);
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
                         &high_bytes);

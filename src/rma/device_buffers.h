@@ -61,8 +61,8 @@ enum oriel_status oriel_mirror_store(struct oriel_mirror *mirror, enum oriel_sta
 void oriel_mirror_close(struct oriel_mirror *mirror);
 
 /* After an operation on mirrors, with its status: waits until it needs them no more. Returns the
- * first failure. */
-enum oriel_status oriel_mirrors_settle(struct oriel_window *window, int32_t target,
+ * first failure. returns: the operation returns data. */
+enum oriel_status oriel_mirrors_settle(struct oriel_window *window, int32_t target, bool returns,
                                        enum oriel_status status);
 
 /* oriel_put and oriel_get with a buffer in device memory. */

@@ -289,7 +289,7 @@ static enum oriel_status update_mirrored(struct oriel_window *window,
     mirrored.result = result.here;
     if (status == ORIEL_OK)
         status = oriel_fetch_and_op_list(window, &mirrored);
-    status = oriel_mirrors_settle(window, list->rank, status);
+    status = oriel_mirrors_settle(window, list->rank, true, status);
     oriel_mirror_close(&origin);
     return oriel_mirror_store(&result, status);
 }

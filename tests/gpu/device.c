@@ -240,6 +240,16 @@ void device_copy(void *to, const void *from, size_t len_bytes)
     NEED(stream_synchronize, (stream));
 }
 
+bool device_counted(const char *function, uint64_t *count)
+{
+    uint64_t (*counter)(void) = NULL;
+    device_open();
+    *(void **)&counter = dlsym(library, function);
+    if (counter != NULL)
+        *count = counter();
+    return counter != NULL;
+}
+
 bool device_fail(const char *text)
 {
     void (*fail)(const char *text) = NULL;

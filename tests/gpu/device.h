@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Ends the process if a call of the driver fails that has no reason to. */
 /* Loads the driver, and makes a context of a device current for the calling thread. */
@@ -36,6 +37,9 @@ void device_stream_free(void *stream);
 void device_stream_fill(void *stream, void *device, int byte, size_t len_bytes);
 void device_stream_copy(void *stream, void *to, const void *from, size_t len_bytes);
 void device_stream_wait(void *stream);
+
+/* A number that the stand-in counts, by its function's name. False with a real driver. */
+bool device_counted(const char *function, uint64_t *count);
 
 /* Errors of the stand-in from now on, as in its STANDIN_FAIL. False with a real driver. */
 bool device_fail(const char *text);

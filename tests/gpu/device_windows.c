@@ -249,11 +249,36 @@ static void atomics(enum window_kind kind)
     over_places(atomics_at);
 }
 
+/* Two windows over one allocation, which is mapped once: the end of one does not end the other. */
+static void one_allocation(enum window_kind kind)
+{
+    static int sent[INTS], got[INTS];
+    (void)kind;
+    for (enum place place = ON_DEVICE; place <= MAPPED; place++) {
+        struct place_window window = place_window_make(place);
+        MPI_Win second;
+        CHECK_OK(MPI_Win_create(window.memory, BYTES, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                                &second));
+        window_watch(second);
+        for (int seed = 1; seed <= 2; seed++) {
+            ints_fill(sent, seed);
+            MPI_Win_fence(0, second);
+            MPI_Put(sent, INTS, MPI_INT, right(), 0, INTS, MPI_INT, second);
+            MPI_Win_fence(0, second);
+            place_read(place, got, window.memory, BYTES);
+            ints_equal(got, sent, INTS, seed == 1 ? "two windows" : "after one has ended");
+            barrier(MPI_COMM_WORLD);
+            if (seed == 1)
+                CHECK_OK(MPI_Win_free(&window.win));
+        }
+        CHECK_OK(MPI_Win_free(&second));
+        place_free(place, window.memory, BYTES);
+    }
+}
+
 static const struct test_case cases[] = {
-    CASE(put_get, KIND_ANY, 1),
-    CASE(derived, KIND_ANY, 1),
-    CASE(accumulates, KIND_ANY, 1),
-    CASE(atomics, KIND_ANY, 1),
+    CASE(put_get, KIND_ANY, 1), CASE(derived, KIND_ANY, 1),        CASE(accumulates, KIND_ANY, 1),
+    CASE(atomics, KIND_ANY, 1), CASE(one_allocation, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv)

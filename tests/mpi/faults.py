@@ -46,6 +46,7 @@ SCENARIOS = {
     "faults_internode": ["put", "get", "fetch", "bulk-put", "bulk-get", "bulk-accumulate", "unlock", "lock", "lock-after-survivor",
                    "lock-after-waiter", "lock-all", "unlock-all", "complete", "own-window", "own-window-after-free",
                    "put-fence"],
+    "device_faults": ["put", "get"],
     "faults_random": ["fences", "epochs", "locks", "lock-alls", "locks-mixed", "requests", "threads", "dynamics",
                       "shared", "windows"],
 }

@@ -5,6 +5,7 @@
 #include "base/tls_cache.h"
 #include "memory/agent_area.h"
 #include "memory/file.h"
+#include "rma/device_pipeline.h"
 #include "rma/region_lookup.h"
 #include "sync/notify.h"
 #include "internode/origin/origin_sync.h"
@@ -100,6 +101,16 @@ enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_
 enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32_t target)
 {
     return oriel_internode_flush_rdma(window, target);
+}
+
+/* Device memory does not occur. */
+enum oriel_status oriel_pipeline_transfer(struct oriel_window *window,
+                                          const struct oriel_span *target, char *here,
+                                          const struct oriel_side *origin, uint64_t total_bytes,
+                                          bool to_target)
+{
+    (void)window, (void)target, (void)here, (void)origin, (void)total_bytes, (void)to_target;
+    abort();
 }
 
 void wire_open(enum oriel_placement placement)

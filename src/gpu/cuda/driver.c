@@ -54,6 +54,7 @@ const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
         .find = oriel_cu_find,
         .alloc = oriel_cu_alloc,
         .free = oriel_cu_free,
+        .pin = oriel_cu_pin,
         .copy = oriel_cu_copy,
         .copies_between = oriel_cu_copies_between,
         .update = oriel_cu_update,

@@ -44,6 +44,7 @@ enum oriel_status oriel_cu_stream_end(struct oriel_cu_stream *stream, const char
 struct oriel_gpu_memory oriel_cu_find(const void *address);
 enum oriel_status oriel_cu_alloc(uint64_t size_bytes, void **out);
 enum oriel_status oriel_cu_free(void *memory);
+enum oriel_status oriel_cu_pin(void *memory, uint64_t len_bytes, const void *device);
 enum oriel_status oriel_cu_copy(const struct oriel_gpu_piece *pieces, unsigned count,
                                 struct oriel_gpu_copies *begun);
 enum oriel_status oriel_cu_stream_wait(const struct oriel_gpu_stream *stream);

@@ -146,6 +146,22 @@ enum oriel_status oriel_cu_free(void *memory)
     return result == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuMemFree", result);
 }
 
+/* For all contexts. The driver forgets it with the context in which it was done. */
+enum oriel_status oriel_cu_pin(void *memory, uint64_t len_bytes, const void *device)
+{
+    const struct oriel_gpu_memory near = oriel_cu_find(device);
+    struct oriel_cu_context *context;
+    if (oriel_cu_find(memory).kind == ORIEL_GPU_PINNED)
+        return ORIEL_OK;
+    enum oriel_status status = oriel_cu_enter_of(&near, &context);
+    if (status != ORIEL_OK)
+        return status;
+    const oriel_cu_result result =
+        oriel_cu.mem_host_register(memory, len_bytes, ORIEL_CU_MEM_HOST_REGISTER_PORTABLE);
+    oriel_cu_leave();
+    return result == ORIEL_CU_SUCCESS ? ORIEL_OK : oriel_cu_failed("cuMemHostRegister", result);
+}
+
 struct oriel_gpu_memory oriel_cu_find(const void *address)
 {
     pthread_mutex_lock(&mutex);

@@ -48,6 +48,20 @@ static bool walker_open(struct walker *walker, const struct oriel_side *side, co
     return walker->open;
 }
 
+/* A run of bytes. */
+static void walker_set(struct walker *walker, char *here, uint64_t len_bytes)
+{
+    walker->here = here;
+    walker->run_bytes = UINT64_MAX;
+    walker->plain = true;
+    walker->run = (struct oriel_node){.form = ORIEL_NODE_RUN,
+                                      .kind = ORIEL_KIND_CHAR,
+                                      .count = len_bytes,
+                                      .elements = len_bytes,
+                                      .depth = 1};
+    walker->open = oriel_cursor_open(&walker->cursor, &walker->run, 1, (int64_t)len_bytes);
+}
+
 static void walker_close(struct walker *walker)
 {
     if (walker->open)
@@ -140,6 +154,9 @@ struct sender {
     struct walker target;
     struct walker origin; /* if operands are sent */
     struct walker result; /* if the reply has data */
+    /* the next parts of origin or result, or NULL */
+    struct oriel_internode_staging *staging;
+    uint64_t part_bytes;  /* the rest of the part */
     char *stage;          /* buffer for a message's packed operands, or NULL */
     uint64_t moved_bytes; /* by the current message */
     uint32_t count;       /* its batches */
@@ -232,13 +249,29 @@ static struct iovec pack_operands(struct sender *sender)
     return (struct iovec){sender->stage, sender->moved_bytes};
 }
 
+static enum oriel_status next_part(struct sender *sender)
+{
+    char *here;
+    enum oriel_status status = sender->staging->next(sender->staging, &here, &sender->part_bytes);
+    if (status == ORIEL_OK)
+        walker_set(sender->origin.open ? &sender->origin : &sender->result, here,
+                   sender->part_bytes);
+    return status;
+}
+
 /* Sends one message. left_bytes: the part of the operation that is not sent yet. */
 static enum oriel_status send_next_message(struct sender *sender, uint64_t left_bytes)
 {
     struct oriel_internode_head head = sender->head;
     struct iovec data[2];
     unsigned pieces = 0;
-    plan_message(sender, left_bytes);
+    if (sender->part_bytes == 0) {
+        enum oriel_status status = next_part(sender);
+        if (status != ORIEL_OK)
+            return status;
+    }
+    plan_message(sender, sender->part_bytes);
+    sender->part_bytes -= sender->moved_bytes;
     if (sender->moved_bytes == 0)
         return oriel_fail(ORIEL_E_OTHER, "a datatype ends before its size");
     if (sender->moved_bytes == left_bytes)
@@ -307,13 +340,19 @@ static enum oriel_status await_rdma(struct oriel_window *window, int32_t target)
 }
 
 /* Sends all messages of an operation that moves total_bytes. operand: the data to send; result: the
- * destination of the reply; either may be NULL. */
+ * destination of the reply; either may be NULL, and both are if the operation is staged. */
 static enum oriel_status send_all_messages(struct sender *sender, const struct oriel_span *target,
                                            uint64_t total_bytes,
                                            const struct oriel_operand *operand,
                                            const struct oriel_operand *result)
 {
     sender->origin.open = sender->result.open = false;
+    sender->part_bytes = total_bytes;
+    if (sender->staging != NULL) {
+        walker_set(sender->head.kind == ORIEL_INTERNODE_PUT ? &sender->origin : &sender->result,
+                   NULL, 0);
+        sender->part_bytes = 0;
+    }
     sender->stage = NULL;
     sender->batches = sender->few;
     sender->rank = target->rank;
@@ -346,12 +385,12 @@ struct rdma_path {
 };
 
 static enum oriel_status rdma_path_find(struct oriel_window *window,
-                                        const struct oriel_span *target,
-                                        const struct oriel_side *origin, struct rdma_path *out)
+                                        const struct oriel_span *target, bool origin_is_plain,
+                                        struct rdma_path *out)
 {
     out->key = NULL;
     if (oriel_likely(!oriel_net_has_devices()) || target->notifies != 0 ||
-        !oriel_side_is_plain(&target->side) || !oriel_side_is_plain(origin))
+        !oriel_side_is_plain(&target->side) || !origin_is_plain)
         return ORIEL_OK;
     enum oriel_status status = oriel_internode_enter(window, target->rank, &out->peer);
     if (status == ORIEL_OK)
@@ -387,41 +426,80 @@ static enum oriel_status rdma_get(struct oriel_window *window, const struct orie
     return status;
 }
 
+static enum oriel_status rdma_staged(struct oriel_window *window, const struct oriel_span *target,
+                                     const struct rdma_path *rdma, uint64_t total_bytes,
+                                     struct oriel_internode_staging *staging, bool to_target)
+{
+    char *here;
+    struct oriel_span part = *target;
+    enum oriel_status status = ORIEL_OK;
+    for (uint64_t done = 0, now = 0; done < total_bytes && status == ORIEL_OK; done += now) {
+        part.offset_bytes = target->offset_bytes + done;
+        status = staging->next(staging, &here, &now);
+        if (status == ORIEL_OK)
+            status = to_target ? rdma_put(window, &part, rdma, here, now)
+                               : rdma_get(window, &part, rdma, here, now);
+    }
+    return status;
+}
+
+/* A put or get by messages; the parameters are those of send_all_messages. */
+static enum oriel_status send_transfer(struct oriel_window *window, enum oriel_internode_kind kind,
+                                       const struct oriel_span *target, uint64_t total_bytes,
+                                       const struct oriel_operand *operand,
+                                       const struct oriel_operand *result,
+                                       struct oriel_internode_staging *staging)
+{
+    struct sender sender;
+    sender.window = window;
+    sender.head = (struct oriel_internode_head){.kind = kind};
+    sender.unit_bytes = 1;
+    sender.staging = staging;
+    return send_all_messages(&sender, target, total_bytes, operand, result);
+}
+
 enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target,
                                       const void *here, const struct oriel_side *origin)
 {
+    const uint64_t total_bytes = origin->count * origin->type->size_bytes;
+    const struct oriel_operand operand = {(char *)(uintptr_t)here, *origin};
     struct rdma_path rdma;
-    enum oriel_status status = rdma_path_find(window, target, origin, &rdma);
+    enum oriel_status status = rdma_path_find(window, target, oriel_side_is_plain(origin), &rdma);
     if (status != ORIEL_OK)
         return status;
-    if (rdma.key != NULL)
-        return rdma_put(window, target, &rdma, here, origin->count * origin->type->size_bytes);
-    struct sender sender;
-    struct oriel_operand operand = {(char *)(uintptr_t)here, *origin};
-    sender.window = window;
-    sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_PUT};
-    sender.unit_bytes = 1;
-    return send_all_messages(&sender, target, origin->count * origin->type->size_bytes, &operand,
-                             NULL);
+    return rdma.key != NULL ? rdma_put(window, target, &rdma, here, total_bytes)
+                            : send_transfer(window, ORIEL_INTERNODE_PUT, target, total_bytes,
+                                            &operand, NULL, NULL);
 }
 
 enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,
                                       void *here, const struct oriel_side *origin)
 {
+    const uint64_t total_bytes = target->side.count * target->side.type->size_bytes;
+    const struct oriel_operand result = {here, *origin};
     struct rdma_path rdma;
-    enum oriel_status status = rdma_path_find(window, target, origin, &rdma);
+    enum oriel_status status = rdma_path_find(window, target, oriel_side_is_plain(origin), &rdma);
     if (status != ORIEL_OK)
         return status;
-    if (rdma.key != NULL)
-        return rdma_get(window, target, &rdma, here,
-                        target->side.count * target->side.type->size_bytes);
-    struct sender sender;
-    struct oriel_operand result = {here, *origin};
-    sender.window = window;
-    sender.head = (struct oriel_internode_head){.kind = ORIEL_INTERNODE_GET};
-    sender.unit_bytes = 1;
-    return send_all_messages(&sender, target, target->side.count * target->side.type->size_bytes,
-                             NULL, &result);
+    return rdma.key != NULL ? rdma_get(window, target, &rdma, here, total_bytes)
+                            : send_transfer(window, ORIEL_INTERNODE_GET, target, total_bytes, NULL,
+                                            &result, NULL);
+}
+
+enum oriel_status oriel_internode_transfer_staged(struct oriel_window *window,
+                                                  const struct oriel_span *target,
+                                                  uint64_t total_bytes,
+                                                  struct oriel_internode_staging *staging,
+                                                  bool to_target)
+{
+    struct rdma_path rdma;
+    enum oriel_status status = rdma_path_find(window, target, true, &rdma);
+    if (status != ORIEL_OK)
+        return status;
+    return rdma.key != NULL
+               ? rdma_staged(window, target, &rdma, total_bytes, staging, to_target)
+               : send_transfer(window, to_target ? ORIEL_INTERNODE_PUT : ORIEL_INTERNODE_GET,
+                               target, total_bytes, NULL, NULL, staging);
 }
 
 enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
@@ -436,6 +514,7 @@ enum oriel_status oriel_internode_accumulate(struct oriel_window *window,
         .kind = ORIEL_INTERNODE_ACCUMULATE,
         .d = oriel_internode_word(op, elements.kind, result != NULL ? ORIEL_INTERNODE_RETURNS : 0)};
     sender.unit_bytes = oriel_kind_moving_bytes(elements.kind);
+    sender.staging = NULL;
     return send_all_messages(&sender, target, elements.count * sender.unit_bytes,
                              op != ORIEL_OPERATOR_NO_OP ? origin : NULL, result);
 }

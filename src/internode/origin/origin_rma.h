@@ -41,6 +41,24 @@ static inline uint32_t oriel_internode_word(enum oriel_operator op, enum oriel_k
 
 /* --- at the origin; contracts as in rma.h --- */
 
+/* The origin's side of a put or get whose buffer the CPU cannot access: its packed bytes, one part
+ * after the other in buffers of the caller. */
+struct oriel_internode_staging {
+    /* Returns the next part: its bytes, of a put, or room for them, of a get. The messages of the
+     * parts before have been sent, and the target's lock is acquired if that is needed. */
+    enum oriel_status (*next)(struct oriel_internode_staging *staging, char **here,
+                              uint64_t *len_bytes);
+};
+
+/* A put or get of total_bytes. A part of a put may be reused from the next call of next on, or
+ * after the return; one of a get has its bytes when the requests that were sent before the next
+ * call, or the return, are complete. */
+enum oriel_status oriel_internode_transfer_staged(struct oriel_window *window,
+                                                  const struct oriel_span *target,
+                                                  uint64_t total_bytes,
+                                                  struct oriel_internode_staging *staging,
+                                                  bool to_target);
+
 enum oriel_status oriel_internode_put(struct oriel_window *window, const struct oriel_span *target,
                                       const void *here, const struct oriel_side *origin);
 enum oriel_status oriel_internode_get(struct oriel_window *window, const struct oriel_span *target,

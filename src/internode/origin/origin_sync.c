@@ -209,14 +209,15 @@ static enum oriel_status open_request(struct oriel_window *window, int32_t targe
         request, many);
 }
 
-/* Awaits the open requests. reports: the caller is a flush, which returns failures. Otherwise too
- * many requests are open, and a refusal is left to the call that completes the operation. */
+/* Awaits the open requests with numbers of at most until. reports: the caller is a flush, which
+ * returns failures. Otherwise too many requests are open, and a refusal is left to the call that
+ * completes the operation. */
 static enum oriel_status await_open_requests(struct oriel_window *window, int32_t target,
-                                             bool reports)
+                                             uint64_t until, bool reports)
 {
     struct oriel_first_failure first = {.status = ORIEL_OK};
     pthread_mutex_lock(&window->internode->flushing);
-    oriel_flush_await(window, target, UINT64_MAX, &first);
+    oriel_flush_await(window, target, until, &first);
     if (reports)
         oriel_first_failure_record(&first, oriel_internode_take_failure(window->internode));
     pthread_mutex_unlock(&window->internode->flushing);
@@ -233,7 +234,7 @@ enum oriel_status oriel_internode_send_request(struct oriel_window *window, int3
     oriel_lazy_lock_before_message(window, target, data, pieces);
     enum oriel_status status =
         open_request(window, target, peer, head, data, pieces, request, &many);
-    return many ? await_open_requests(window, -1, false) : status;
+    return many ? await_open_requests(window, -1, UINT64_MAX, false) : status;
 }
 
 static bool lock_is_refused(const struct oriel_window *window, int32_t target)
@@ -284,7 +285,7 @@ enum oriel_status oriel_internode_rdma_get(struct oriel_window *window, int32_t 
     request->is_rdma = true;
     status =
         request_sent(oriel_net_get(key, offset_bytes, len_bytes, &request->net), request, &many);
-    return many ? await_open_requests(window, -1, false) : status;
+    return many ? await_open_requests(window, -1, UINT64_MAX, false) : status;
 }
 
 /* F3 of RDMA puts. */
@@ -439,7 +440,21 @@ enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_
 
 enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32_t target)
 {
-    return await_open_requests(window, target, true);
+    return await_open_requests(window, target, UINT64_MAX, true);
+}
+
+enum oriel_status oriel_internode_flush_until(struct oriel_window *window, int32_t target,
+                                              uint64_t until)
+{
+    return await_open_requests(window, target, until, true);
+}
+
+uint64_t oriel_internode_last_request(struct oriel_window *window)
+{
+    pthread_mutex_lock(&window->internode->mutex);
+    const uint64_t number = window->internode->opened;
+    pthread_mutex_unlock(&window->internode->mutex);
+    return number;
 }
 
 /* --- locks --- */

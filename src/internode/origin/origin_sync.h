@@ -67,6 +67,11 @@ enum oriel_status oriel_internode_flush_rdma(struct oriel_window *window, int32_
 /* Waits until operations that return data to this process are complete here, or have failed. */
 enum oriel_status oriel_internode_flush_local(struct oriel_window *window, int32_t target);
 
+/* The same for requests up to a number; and the number of the last request to any target. */
+enum oriel_status oriel_internode_flush_until(struct oriel_window *window, int32_t target,
+                                              uint64_t until);
+uint64_t oriel_internode_last_request(struct oriel_window *window);
+
 /* Returns and clears the failures that replies reported; so does each flush. */
 enum oriel_status oriel_internode_take_failure(struct oriel_internode *internode);
 

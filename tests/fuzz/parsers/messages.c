@@ -122,7 +122,7 @@ static bool is_exposed;
 
 struct oriel_net_exposed *oriel_net_expose(void *base, size_t len_bytes)
 {
-    REQUIRE(!is_exposed && base != NULL && len_bytes > 0);
+    REQUIRE(!is_exposed && base != NULL && len_bytes > 0 && window.device_memory == NULL);
     is_exposed = true;
     return &device_key;
 }
@@ -481,6 +481,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len_bytes)
     memset(&world, 0, sizeof world);
     world.copies = how % 8 >= 4;
     open_window(how % 2 != 0);
+    window.device_memory = how % 16 >= 8 ? exposed : NULL;
     while (input.left_bytes > 0 && count < MESSAGES_MOST) {
         if (how % 4 >= 2)
             happen(&input);

@@ -36,6 +36,16 @@ struct copy {
     unsigned char value; /* of a fill */
 };
 
+static uint64_t copies;
+
+uint64_t standinCopies(void)
+{
+    pthread_mutex_lock(&standin_mutex);
+    uint64_t count = copies;
+    pthread_mutex_unlock(&standin_mutex);
+    return count;
+}
+
 /* Copies memory that may not be there. */
 static void copy_pageable(char *target, const char *source, size_t len_bytes)
 {
@@ -132,6 +142,7 @@ static void submit(struct copy *copy, struct oriel_cu_stream *stream)
 {
     copy->operation.execute = execute_copy;
     copy->operation.finish = finish_copy;
+    copies++;
     if (copy->target.allocation) {
         copy->target.allocation->in_flight++;
     }

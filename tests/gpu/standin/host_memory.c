@@ -10,6 +10,19 @@ void standin_release_host(struct standin_allocation *allocation)
     standin_remove(allocation);
 }
 
+uint64_t standinPinned(void)
+{
+    uint64_t pinned_bytes = 0;
+    pthread_mutex_lock(&standin_mutex);
+    for (const struct standin_allocation *each = standin_allocations; each; each = each->next) {
+        if (each->kind == STANDIN_HOST || each->kind == STANDIN_REGISTERED) {
+            pinned_bytes += each->size_bytes;
+        }
+    }
+    pthread_mutex_unlock(&standin_mutex);
+    return pinned_bytes;
+}
+
 static oriel_cu_result allocate_host(enum standin_kind kind, uint64_t *base, size_t size_bytes)
 {
     if (!size_bytes) {

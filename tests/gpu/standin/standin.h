@@ -26,6 +26,9 @@ oriel_cu_result standin_get_proc_address(const char *name, void **function, int 
                                          int *status) __asm__("cuGetProcAddress_v2");
 /* For tests; a driver has no such function: the launches of this process so far. */
 uint64_t standinLaunches(void);
+/* The copies so far, and the bytes of host memory that are pinned now. */
+uint64_t standinCopies(void);
+uint64_t standinPinned(void);
 /* From now on the errors of this text, as in STANDIN_FAIL, in place of the earlier ones. Calls are
  * counted from 1 again. */
 void standinFail(const char *text);
