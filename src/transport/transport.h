@@ -22,8 +22,8 @@ struct oriel_remote_writers;
 struct oriel_remote {
     void *direct;     /* its address in this process; shared and GPU transport only */
     uint64_t address; /* its address in the owner; CMA and agent only */
-    /* the owner's agent area, as mapped in this process; NULL: there is none, and this thread's last
-     * message has the reason; agent only */
+    /* the owner's agent area, as mapped in this process; agent only. NULL: there is none, and this
+     * thread's last message has the reason */
     struct oriel_agent *agent;
     int32_t pid; /* of the owner; CMA and agent only */
     /* announces copies to the owner; CMA only, NULL if the memory is in the owner's memory file */
