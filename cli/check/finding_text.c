@@ -220,6 +220,14 @@ char *oriel_finding_bytes(const struct oriel_record_finding *record)
     return both;
 }
 
+/* "in device memory of GPU 0" after the text before; "" for host memory. To be freed. */
+static char *device_describe(const struct oriel_record_finding *record, const char *before)
+{
+    return record->device < 0
+               ? oriel_format("%s", "")
+               : oriel_format("%sin device memory of GPU %" PRId32, before, record->device);
+}
+
 /* The window with what identifies it, and the bytes; "" if there is no window. */
 static char *window_describe(const struct oriel_record_finding *record)
 {
@@ -232,10 +240,12 @@ static char *window_describe(const struct oriel_record_finding *record)
     char *name = record->window[0] == '\0'
                      ? oriel_format("%s", made == NULL ? "a window" : "the window")
                      : oriel_format("window \"%s\"", record->window);
-    char *text = oriel_format("%s%s%s%s%s%s%s", name, made == NULL ? "" : " (made at ",
-                              made == NULL ? "" : made, made == NULL ? "" : ")", rank,
+    char *device = device_describe(record, ", ");
+    char *text = oriel_format("%s%s%s%s%s%s%s%s", name, made == NULL ? "" : " (made at ",
+                              made == NULL ? "" : made, made == NULL ? "" : ")", rank, device,
                               bytes[0] == '\0' ? "" : ", ", bytes);
     free(made);
+    free(device);
     free(bytes);
     free(rank);
     free(name);
@@ -264,13 +274,14 @@ static void accesses_mark(struct drawing *drawing, const struct oriel_record_fin
 {
     const struct oriel_record_site *here, *other;
     char *window = window_describe(record);
+    char *device = device_describe(record, " ");
     accesses_order(record, &here, &other);
     if (here->call[0] != '\0') {
         const char *does = effect_name(here->effect);
         mark_add(drawing, here,
                  window[0] != '\0'
                      ? oriel_format("%s%s%s", does, does[0] == '\0' ? "" : " ", window)
-                 : does[0] != '\0' ? oriel_format("%s the buffer", does)
+                 : does[0] != '\0' ? oriel_format("%s the buffer%s", does, device)
                                    : oriel_format("%s", ""),
                  true);
     }
@@ -289,6 +300,7 @@ static void accesses_mark(struct drawing *drawing, const struct oriel_record_fin
     else if (other->call[0] != '\0' && !is_conflict(record))
         mark_add(drawing, other, oriel_format("rank %" PRId32, other->rank), true);
     free(window);
+    free(device);
 }
 
 static void epochs_mark(struct drawing *drawing, const struct oriel_record_finding *record)

@@ -73,19 +73,20 @@ static json_t *finding_json(const struct oriel_record_finding *record)
     char *source = oriel_finding_source(record, SOURCE_COLUMNS);
     json_t *value = json_pack(
         "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}",
+        "s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}",
         "rule", rule->number, "severity", rule->severity, "title", rule->title, "headline",
         oriel_json_text(headline, strlen(headline)), "window", TEXT(record->window), "flavour",
         TEXT(record->flavour), "target", number_or_null(record->target), "offset",
         number_or_null(record->offset), "bytes", count_or_null(record->offset, record->len_bytes),
         "element", number_or_null(record->element), "elements",
-        count_or_null(record->element, record->elements), "call", site_json(&record->here), "other",
-        site_json(&record->other), "opening", site_json(&record->opening), "other_opening",
-        site_json(&record->other_opening), "made", site_json(&record->made), "init",
-        site_json(&record->init), "other_init", site_json(&record->other_init), "detail",
-        TEXT(record->detail), "help", oriel_json_text(help, strlen(help)), "source",
-        lines_json(source, SIZE_MAX), "count", (json_int_t)record->count, "ranks",
-        ranks_json(record), "stack", lines_json(record->stack, sizeof record->stack), "excused",
+        count_or_null(record->element, record->elements), "device", number_or_null(record->device),
+        "call", site_json(&record->here), "other", site_json(&record->other), "opening",
+        site_json(&record->opening), "other_opening", site_json(&record->other_opening), "made",
+        site_json(&record->made), "init", site_json(&record->init), "other_init",
+        site_json(&record->other_init), "detail", TEXT(record->detail), "help",
+        oriel_json_text(help, strlen(help)), "source", lines_json(source, SIZE_MAX), "count",
+        (json_int_t)record->count, "ranks", ranks_json(record), "stack",
+        lines_json(record->stack, sizeof record->stack), "excused",
         oriel_json_text(oriel_standing_name(record), sizeof "suppressed"), "reason",
         TEXT(record->reason));
     free(headline);

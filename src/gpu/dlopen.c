@@ -7,18 +7,22 @@
  *    driver. The reference is kept: drivers do not support being unloaded.
  * 2. Every call is passed on with a jump, because the C library finds the caller's search path and
  *    namespace by the return address.
+ * 3. A driver that comes as a dependency of another library is noticed when the program looks up a
+ *    function of a library by its handle: the first step to use what it has loaded. Without such a
+ *    lookup it is noticed when the next window is created.
  *
- * A driver that comes as a dependency of another library is noticed when the next window is
- * created. The compiler's sanitisers call dlopen before they have started, so this file is not
+ * The compiler's sanitisers call dlopen before they have started, so this file is not
  * instrumented. */
+#include "base/pass_on.h"
 #include "gpu/gpu.h"
+#include "host/host.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
 typedef void *load_fn(const char *name, int flags);
 
-load_fn *oriel_dlopen_next(const char *name, int flags);
+struct oriel_passed_on oriel_dlopen_decide(const char *name, int flags, const void *caller);
 
 static const char *const drivers[] = {"libcuda.so"};
 
@@ -41,44 +45,20 @@ static load_fn *next_dlopen(void)
     return next;
 }
 
-/* The function to jump to. */
-__attribute__((used)) load_fn *oriel_dlopen_next(const char *name, int flags)
+__attribute__((constructor)) static void lookups_watch(void)
+{
+    oriel_dlsym_watch = oriel_gpu_look;
+}
+
+__attribute__((used)) struct oriel_passed_on oriel_dlopen_decide(const char *name, int flags,
+                                                                 const void *caller)
 {
     load_fn *next = next_dlopen();
+    (void)caller;
     if (name != NULL && is_driver(name) && !(flags & RTLD_NOLOAD) &&
         next(name, RTLD_LAZY | RTLD_LOCAL) != NULL)
         oriel_gpu_look();
-    return next;
+    return (struct oriel_passed_on){.next = (void *)(uintptr_t)next};
 }
 
-#ifdef __x86_64__
-/* The jump is the last instruction, with the caller's return address on top of the stack (2). */
-__asm__(".text\n"
-        ".globl dlopen\n"
-        ".type dlopen, @function\n"
-        "dlopen:\n"
-        "    .cfi_startproc\n"
-        "    endbr64\n"
-        "    push %rdi\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    push %rsi\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    sub $8, %rsp\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    call oriel_dlopen_next\n"
-        "    add $8, %rsp\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    pop %rsi\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    pop %rdi\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    jmp *%rax\n"
-        "    .cfi_endproc\n"
-        ".size dlopen, . - dlopen\n");
-#else
-/* With optimisation, compilers turn the call into a jump. */
-__attribute__((visibility("default"))) void *dlopen(const char *name, int flags)
-{
-    return oriel_dlopen_next(name, flags)(name, flags);
-}
-#endif
+ORIEL_PASS_ON(dlopen, oriel_dlopen_decide, const char *, int)

@@ -29,7 +29,7 @@ static inline bool oriel_gpu_is_loaded(void)
 }
 
 /* Looks whether the program has loaded a driver meanwhile. When a window is created, and when the
- * program loads a driver (dlopen.c). */
+ * program loads a driver or uses a library that may have brought one (dlopen.c). */
 void oriel_gpu_look(void);
 
 /* The sort of memory at an address. */

@@ -20,11 +20,16 @@ static int count_loads(struct dl_phdr_info *info, size_t len_bytes, void *loads)
 void oriel_gpu_look(void)
 {
     static _Atomic unsigned long long searched; /* number of loads before the last whole search */
+    static _Thread_local bool looks;            /* the search itself looks functions up */
     unsigned long long loads = 0;
-    dl_iterate_phdr(count_loads, &loads);
-    if (oriel_gpu_is_loaded() || atomic_load_explicit(&searched, memory_order_acquire) == loads)
+    if (looks || oriel_gpu_is_loaded())
         return;
+    dl_iterate_phdr(count_loads, &loads);
+    if (atomic_load_explicit(&searched, memory_order_acquire) == loads)
+        return;
+    looks = true;
     const struct oriel_gpu_vendor *found = oriel_gpu_cuda();
+    looks = false;
     if (found != NULL) {
         atomic_store_explicit(&oriel_gpu_vendor, found, memory_order_release);
         oriel_tls_cache_invalidate(); /* windows that are in it have the fast paths */

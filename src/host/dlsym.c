@@ -18,6 +18,7 @@
  * functions they replace before they have started. So this file is not instrumented, and calls no
  * replaced function until it knows that the name is MPI's. */
 #include "base/code_address.h"
+#include "base/pass_on.h"
 #include "host/host.h"
 
 #include <dlfcn.h>
@@ -26,13 +27,9 @@
 
 typedef void *lookup_fn(void *handle, const char *name);
 
-/* The result for the caller. If next is not NULL, the lookup is passed on to it with a jump. */
-struct oriel_symbol_lookup {
-    void *found;
-    lookup_fn *next;
-};
+struct oriel_passed_on oriel_dlsym_decide(void *handle, const char *name, const void *caller);
 
-struct oriel_symbol_lookup oriel_dlsym_lookup(void *handle, const char *name, const void *caller);
+void (*oriel_dlsym_watch)(void);
 
 static size_t objects_at_start; /* 0 while this library is still being loaded */
 
@@ -71,7 +68,7 @@ static const struct link_map *object_at(const void *address)
 
 static const struct link_map *this_object(void)
 {
-    return object_at((const void *)(uintptr_t)oriel_dlsym_lookup);
+    return object_at((const void *)(uintptr_t)oriel_dlsym_decide);
 }
 
 /* For the checker, Oriel is the host of some functions. */
@@ -154,54 +151,20 @@ static void *next_function_find(const void *caller, const char *name)
 
 /* --- the lookup --- */
 
-__attribute__((used)) struct oriel_symbol_lookup oriel_dlsym_lookup(void *handle, const char *name,
-                                                                    const void *caller)
+__attribute__((used)) struct oriel_passed_on oriel_dlsym_decide(void *handle, const char *name,
+                                                                const void *caller)
 {
     lookup_fn *next = next_dlsym();
-    const struct oriel_symbol_lookup as_asked = {.next = next};
+    const struct oriel_passed_on as_asked = {.next = (void *)(uintptr_t)next};
+    if (handle != RTLD_DEFAULT && handle != RTLD_NEXT && oriel_dlsym_watch != NULL)
+        oriel_dlsym_watch();
     if (handle == RTLD_DEFAULT || name == NULL || !is_mpi_name(name))
         return as_asked;
     void *found = handle == RTLD_NEXT ? next_function_find(caller, name) : next(handle, name);
     void *own = found != NULL && is_host(object_at(found)) ? own_function_find(name) : NULL;
     if (own != NULL)
         found = own;
-    return found == NULL ? as_asked : (struct oriel_symbol_lookup){.found = found};
+    return found == NULL ? as_asked : (struct oriel_passed_on){.result = found};
 }
 
-#ifdef __x86_64__
-/* The jump is the last instruction, with the caller's return address on top of the stack (2). */
-__asm__(".text\n"
-        ".globl dlsym\n"
-        ".type dlsym, @function\n"
-        "dlsym:\n"
-        "    .cfi_startproc\n"
-        "    endbr64\n"
-        "    push %rdi\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    push %rsi\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    mov 16(%rsp), %rdx\n"
-        "    sub $8, %rsp\n"
-        "    .cfi_adjust_cfa_offset 8\n"
-        "    call oriel_dlsym_lookup\n"
-        "    add $8, %rsp\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    pop %rsi\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    pop %rdi\n"
-        "    .cfi_adjust_cfa_offset -8\n"
-        "    test %rdx, %rdx\n"
-        "    jz 1f\n"
-        "    jmp *%rdx\n"
-        "1:  ret\n"
-        "    .cfi_endproc\n"
-        ".size dlsym, . - dlsym\n");
-#else
-/* With optimisation, compilers turn the call into a jump. */
-__attribute__((visibility("default"))) void *dlsym(void *restrict handle, const char *restrict name)
-{
-    struct oriel_symbol_lookup lookup =
-        oriel_dlsym_lookup(handle, name, __builtin_return_address(0));
-    return lookup.next != NULL ? lookup.next(handle, name) : lookup.found;
-}
-#endif
+ORIEL_PASS_ON(dlsym, oriel_dlsym_decide, void *, const char *)

@@ -44,6 +44,10 @@ extern struct oriel_host_calls oriel_host_calls __attribute__((visibility("hidde
 /* The host's function of that name, after Oriel, or NULL. */
 void *oriel_host_symbol(const char *name);
 
+/* Called before each lookup by dlsym with a library's handle, which may follow its dlopen. NULL:
+ * nothing is. */
+extern void (*oriel_dlsym_watch)(void) __attribute__((visibility("hidden")));
+
 /* Whether this thread is in a function of the host's library, or of Oriel's. Takes microseconds. */
 bool oriel_host_is_on_stack(void);
 

@@ -37,8 +37,7 @@ struct oriel_path oriel_path_device_find(const struct oriel_window *window, int3
     if (remote.direct != NULL)
         return (struct oriel_path){&oriel_transport_gpu, remote, false};
     remote.agent = oriel_agent_find(window->group->peers[target]);
-    return (struct oriel_path){
-        remote.agent != NULL ? &oriel_transport_agent : &oriel_transport_unmapped, remote, false};
+    return (struct oriel_path){&oriel_transport_agent, remote, false};
 }
 
 enum oriel_status oriel_path_write(const struct oriel_path *path, const void *here,

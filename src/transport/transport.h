@@ -20,10 +20,12 @@ struct oriel_remote_writers;
 
 /* An address in a process of this node. */
 struct oriel_remote {
-    void *direct;              /* its address in this process; shared and GPU transport only */
-    uint64_t address;          /* its address in the owner; CMA and agent only */
-    struct oriel_agent *agent; /* the owner's agent area, as mapped in this process; agent only */
-    int32_t pid;               /* of the owner; CMA and agent only */
+    void *direct;     /* its address in this process; shared and GPU transport only */
+    uint64_t address; /* its address in the owner; CMA and agent only */
+    /* the owner's agent area, as mapped in this process; agent only. NULL: there is none, and this
+     * thread's last message has the reason */
+    struct oriel_agent *agent;
+    int32_t pid; /* of the owner; CMA and agent only */
     /* announces copies to the owner; CMA only, NULL if the memory is in the owner's memory file */
     struct oriel_remote_writers *writers;
     /* request area that the owner's threads serve while they wait; NULL if there is none. CMA and
@@ -65,7 +67,5 @@ extern const struct oriel_transport oriel_transport_cma;    /* process_vm_writev
 extern const struct oriel_transport oriel_transport_agent;
 /* the driver of a GPU, to and from its memory; here may be device memory, too */
 extern const struct oriel_transport oriel_transport_gpu;
-/* memory of a GPU that this process cannot map: fails with this thread's last message */
-extern const struct oriel_transport oriel_transport_unmapped;
 
 #endif

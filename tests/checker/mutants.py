@@ -13,7 +13,6 @@ every mutant."""
 import argparse
 import concurrent.futures
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -281,62 +280,23 @@ def mutate(builder, number, row):
     return None
 
 
-class Whole:
-    """A build folder with mutants of the checker's library for MPICH."""
-
-    LIBRARY = "lib/oriel/mpich/liboriel_check.so"
-
-    def __init__(self, tree, build, folder):
-        self.tree, self.build, self.folder = tree, build, os.path.join(folder, "build")
-        text = subprocess.run(["ninja", "-C", build, "-t", "commands", self.LIBRARY], capture_output=True, text=True, check=True)
-        self.commands = text.stdout.splitlines()
-        # a program finds its libraries beside its own file
-        self.shadow("", ["bin", "lib"])
-        self.shadow("bin", ["oriel"])
-        self.shadow("lib", ["oriel"])
-        self.shadow("lib/oriel", ["mpich"])
-        self.shadow("lib/oriel/mpich", ["liboriel_check.so"])
-        for name in ("bin/oriel", self.LIBRARY):
-            subprocess.run(["cp", os.path.join(build, name), os.path.join(self.folder, name)], check=True)
-
-    def shadow(self, inside, but):
-        os.makedirs(os.path.join(self.folder, inside), exist_ok=True)
-        for name in os.listdir(os.path.join(self.build, inside)):
-            if name not in but:
-                os.symlink(os.path.join(self.build, inside, name), os.path.join(self.folder, inside, name))
-
-    def make(self, name, text):
-        """The library with that source, which the text replaces."""
-        path, compiled = os.path.join(self.folder, "mutant.c"), os.path.join(self.folder, "mutant.o")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        own = os.path.join(self.tree, "src", name)
-        words = next(words for words in map(shlex.split, self.commands) if words[-1] == own)
-        object_file = words[words.index("-o") + 1]
-        words[-1], words[words.index("-o") + 1], words[words.index("-MF") + 1] = path, compiled, compiled + ".d"
-        subprocess.run([*words, "-w"], cwd=self.build, check=True)
-        library = os.path.join(self.folder, self.LIBRARY)
-        link = self.commands[-1].replace(object_file, compiled).replace("-o " + self.LIBRARY, "-o " + library)
-        subprocess.run(link, shell=True, cwd=self.build, check=True)
-
-    def passes(self, cases):
-        program = os.path.join(self.build, "tests", "checker", "mpich", "offenders")
-        run = os.path.join(self.tree, "tests", "checker", "run.py")
-        command = [sys.executable, run, "--build", self.folder, "--host", "mpich", "--program", program, "--ranks", "2"]
-        return subprocess.run([*command, *cases], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+def whole_passes(whole, cases):
+    program = os.path.join(whole.build, "tests", "checker", "mpich", "offenders")
+    run = os.path.join(whole.tree, "tests", "checker", "run.py")
+    command = [sys.executable, run, "--build", whole.folder, "--host", "mpich", "--program", program, "--ranks", "2"]
+    return subprocess.run([*command, *cases], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def offenders_try(tree, build, folder, rows):
-    whole = Whole(tree, os.path.abspath(build), folder)
-    if rows and not whole.passes([row[3] for row in rows]):
+    whole = mutation.Library(tree, os.path.abspath(build), folder, "lib/oriel/mpich/liboriel_check.so")
+    if rows and not whole_passes(whole, [row[3] for row in rows]):
         return ["the unchanged checker fails"]
     complaints = []
     for name, text, instead, case, what in rows:
         whole.make(name, mutation.replace(source(tree, name), text, instead))
-        noticed = not whole.passes([case])
+        noticed = not whole_passes(whole, [case])
         print("noticed" if noticed else "not noticed", what, flush=True)
         complaints += [] if noticed else [f"{name}: {what}: {case} does not notice"]
-        os.remove(os.path.join(whole.folder, Whole.LIBRARY))
     return complaints
 
 

@@ -454,6 +454,28 @@ static void reused(enum window_kind kind)
     }
 }
 
+/* A buffer at the address of a shorter one, which was used and freed. */
+static void regrown(enum window_kind kind)
+{
+    struct scene scene = scene_make(ON_DEVICE, ON_HOST);
+    bool is_reused = false;
+    (void)kind;
+    MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, scene.win);
+    for (int round = 0; round < 8 && !is_reused; round++) {
+        char *shorter = device_alloc(8);
+        CHECK_OK(MPI_Put(shorter, 8, MPI_BYTE, right(), 0, 8, MPI_BYTE, scene.win));
+        MPI_Win_flush(right(), scene.win);
+        device_free(shorter);
+        char *longer = device_alloc(BYTES);
+        is_reused = longer == shorter;
+        CHECK_OK(MPI_Put(longer, BYTES, MPI_BYTE, right(), 0, BYTES, MPI_BYTE, scene.win));
+        MPI_Win_flush(right(), scene.win);
+        device_free(longer);
+    }
+    MPI_Win_unlock(right(), scene.win);
+    scene_free(&scene);
+}
+
 static void absolute(enum window_kind kind)
 {
     struct scene scene = scene_make(ON_DEVICE, ON_DEVICE);
@@ -508,8 +530,8 @@ static void refused(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(requests, KIND_ANY, 1), CASE(extensions, KIND_ANY, 1), CASE(epochs, KIND_ANY, 1),
-    CASE(dynamic, KIND_ANY, 1),  CASE(reused, KIND_ANY, 1),     CASE(absolute, KIND_ANY, 1),
-    CASE(refused, KIND_ANY, 1),
+    CASE(dynamic, KIND_ANY, 1),  CASE(reused, KIND_ANY, 1),     CASE(regrown, KIND_ANY, 1),
+    CASE(absolute, KIND_ANY, 1), CASE(refused, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv)

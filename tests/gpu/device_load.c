@@ -4,6 +4,7 @@
 
 #include "../mpi/harness.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -96,6 +97,35 @@ static void without_driver(enum window_kind kind)
         device_free(memory);
 }
 
+/* The driver comes with a library that is linked to it, when a window has been used already. */
+static void dependency(enum window_kind kind)
+{
+    struct window window = window_make(kind, BYTES, 8, MPI_COMM_WORLD);
+    const char *path = getenv("TEST_PLUGIN");
+    int64_t sent[8] = {world_rank, 1, 2, 3, 4, 5, 6, 7}, got[8] = {0};
+    if (path == NULL) {
+        harness_skip("TEST_PLUGIN names no library");
+        window_free(&window);
+        return;
+    }
+    MPI_Win_lock_all(0, window.win);
+    for (int i = 0; i < 2; i++)
+        MPI_Put(sent, 8, MPI_INT64_T, right(), 8, 8, MPI_INT64_T, window.win);
+    MPI_Win_flush(right(), window.win);
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *(*copy)(const void *, size_t) = NULL;
+    if (CHECK(plugin != NULL, "%s: %s", path, dlerror()))
+        *(void **)&copy = dlsym(plugin, "plugin_copy");
+    void *device = copy != NULL ? copy(sent, sizeof sent) : NULL;
+    if (CHECK(device != NULL, "no device memory"))
+        CHECK_OK(MPI_Put(device, 8, MPI_INT64_T, right(), 0, 8, MPI_INT64_T, window.win));
+    CHECK_OK(MPI_Win_flush(right(), window.win));
+    MPI_Get(got, 8, MPI_INT64_T, right(), 0, 8, MPI_INT64_T, window.win);
+    MPI_Win_unlock_all(window.win);
+    CHECK(memcmp(got, sent, sizeof got) == 0, "got %lld", (long long)got[0]);
+    window_free(&window);
+}
+
 /* A driver that is too old (STANDIN_VERSION): host memory is not concerned. */
 static void old_driver(enum window_kind kind)
 {
@@ -157,6 +187,7 @@ static void late(enum window_kind kind)
 static const struct test_case cases[] = {
     CASE(without_driver, KIND_ANY, 2),
     CASE(late, KINDS_BOTH, 1),
+    CASE(dependency, KINDS_BOTH, 1),
     CASE(old_driver, KINDS_BOTH, 1),
 };
 

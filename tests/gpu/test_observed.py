@@ -16,16 +16,19 @@ LAUNCH = os.path.join(os.path.dirname(HERE), "launch")
 options = None
 
 
+def command(environment, how, *program):
+    environment.update(LD_LIBRARY_PATH=os.path.join(options.build, "tests", "gpu", "standin"), STANDIN_STRICT="1")
+    env = [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
+    return [LAUNCH, "--build", options.build, "--host", options.host, "-n", "2", "--timeout", "60", *how, *env, "--", *program]
+
+
 class Observed(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="oriel-gpu.")
         self.addCleanup(self.folder.cleanup)
 
     def launch(self, *before, status=0, arguments=(), how=(), **environment):
-        environment.update(LD_LIBRARY_PATH=os.path.join(options.build, "tests", "gpu", "standin"), STANDIN_STRICT="1")
-        env = [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
-        job = subprocess.run([LAUNCH, "--build", options.build, "--host", options.host, "-n", "2", "--timeout", "60", *how,
-                              *env, "--", *before, options.program, *arguments], capture_output=True, text=True)
+        job = subprocess.run(command(environment, how, *before, options.program, *arguments), capture_output=True, text=True)
         self.assertEqual(job.returncode, status, job.stdout + job.stderr)
         self.assertIn("done", job.stdout)
         return job.stdout + job.stderr
@@ -43,7 +46,14 @@ class Observed(unittest.TestCase):
 
     def test_mistakes_on_device_memory(self):
         text, findings = self.check(arguments=["offend"], status=86)
-        self.assertEqual(sorted({finding["rule"] for finding in findings}), ["C1", "C4"], text)
+        found = {(finding["rule"], finding["window"], finding["device"]) for finding in findings}
+        # what both ranks do is one finding, of the rank that was first
+        self.assertIn(found, [{("A1", "refused", a), ("C1", "shared", 0), ("C4", None, b)} for a in (0, 1) for b in (0, 1)], text)
+        self.assertNotIn("gave class", text)
+        words = " ".join(text.replace("|", " ").split())
+        self.assertIn("rank 0, in device memory of GPU 0, elements 40 to 43 (bytes 320 to 351)", words)
+        self.assertRegex(words, r"rank ([01]), in device memory of GPU \1, element 64 ")
+        self.assertRegex(words, "writes the buffer in device memory of GPU [01]")
 
     def test_statistics(self):
         path = os.path.join(self.folder.name, "statistics.json")
@@ -54,6 +64,19 @@ class Observed(unittest.TestCase):
             self.assertEqual([name for name, sums in window["paths"].items() if sums["count"]], [path])
         self.assertIn("POSIX file descriptor", json.dumps(unshared))
         self.assertNotIn("POSIX file descriptor", json.dumps(shared))
+
+    def test_top(self):
+        with subprocess.Popen(command({"ORIEL_WATCH": "1"}, [], options.program, "idle"), stdout=subprocess.PIPE, text=True) as job:
+            try:
+                self.assertEqual(job.stdout.readline(), "idle\n")
+                oriel = os.path.join(options.build, "bin", "oriel")
+                seen = subprocess.run([oriel, "top", "--once", "--json", str(job.pid)], capture_output=True, text=True)
+                self.assertEqual(seen.returncode, 0, seen.stderr)
+                [found] = json.loads(seen.stdout)["jobs"]
+                self.assertEqual([(rank["operations"], rank["bytes"]) for rank in found["ranks"]], [(3, 96), (3, 96)])
+                self.assertEqual([window["window"] for window in found["windows"]], ["shared"])
+            finally:
+                job.terminate()
 
     def test_verbose(self):
         text = self.launch(ORIEL_VERBOSE="1")

@@ -1,6 +1,7 @@
 /* From two accesses to a finding: which rule, which bytes, which call is missing. If the earlier
  * access was pending although its origin had done something that looks like completion, the finding
  * names that mistake. Histories call these functions under their lock. */
+#include "check/local/device_memory.h"
 #include "check/order/thread_order.h"
 #include "check/remote/remote.h"
 #include "check/report/conflict_help.h"
@@ -168,6 +169,7 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
     snprintf(finding.detail, sizeof finding.detail,
              "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
              (uint64_t)conflict->offset);
+    finding.device = oriel_local_device((const void *)(uintptr_t)conflict->offset);
     finding_describe(&finding, conflict);
     oriel_buffer_help(&conflict->earlier, &finding, help);
     finding.help = help;

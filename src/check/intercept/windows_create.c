@@ -3,6 +3,7 @@
  * other. */
 #include "check/intercept/callback_scope.h"
 #include "check/intercept/messages_waits.h"
+#include "check/local/device_memory.h"
 #include "check/remote/history_proxy.h"
 #include "check/remote/remote_waits.h"
 #include "check/window/notified.h"
@@ -402,8 +403,10 @@ struct oriel_checked *oriel_checked_make(MPI_Win win, struct oriel_checked_membe
     if (!spans)
         window->common = common_find(window->id, n);
     window->here = window->common != NULL;
-    if (window->here)
+    if (window->here) {
         window->common->shares[rank].pid = getpid();
+        window->common->shares[rank].device = oriel_local_device(base);
+    }
     window->ordered = (window->here || spans) && oriel_start_reaches_all_nodes();
     if (window->here || window->ordered)
         window->notes = oriel_member_states_find(window->id, n, members_here);

@@ -219,6 +219,7 @@ static void record_fill(const struct oriel_finding *finding, struct oriel_record
     out->len_bytes = finding->len_bytes;
     out->element = finding->element;
     out->elements = finding->elements;
+    out->device = finding->device;
     copy_text(out->window, sizeof out->window, finding->window);
     copy_text(out->flavour, sizeof out->flavour, finding->flavour);
     copy_text(out->help, sizeof out->help, finding->help);

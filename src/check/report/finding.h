@@ -24,6 +24,7 @@ struct oriel_finding {
     uint64_t len_bytes;
     int64_t element; /* first element, in displacement units; -1 */
     uint64_t elements;
+    int device;              /* number of the GPU in whose memory the bytes are; -1 */
     struct oriel_site here;  /* the wrong call, or the later one of two */
     struct oriel_site other; /* the other one; call 0: none */
     /* the calls that opened the epochs of the two; call 0: none, or unknown */
@@ -39,7 +40,8 @@ struct oriel_finding {
     const char *help;
     char detail[256]; /* a further sentence; "" */
 };
-static const struct oriel_finding ORIEL_FINDING_NONE = {.target = -1, .offset = -1, .element = -1};
+static const struct oriel_finding ORIEL_FINDING_NONE = {
+    .target = -1, .offset = -1, .element = -1, .device = -1};
 
 /* Reports a finding, or counts it if an equal one was reported: same rule, window name and sites,
  * in either order. The caller may hold no lock: another process, started for the first finding, is

@@ -48,6 +48,7 @@ struct oriel_record_finding {
     uint64_t len_bytes;
     int64_t element;
     uint64_t elements;
+    int32_t device;
     char window[ORIEL_RECORD_SHORT];
     char flavour[16];
     struct oriel_record_site here, other, opening, other_opening, made, init, other_init;

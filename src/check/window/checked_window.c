@@ -115,6 +115,8 @@ void oriel_window_place(const struct oriel_checked *window, struct oriel_finding
     finding->target = target;
     finding->offset = offset;
     finding->len_bytes = len_bytes;
+    if (window->common != NULL)
+        finding->device = window->common->shares[target].device;
     if (unit <= 0 || offset < 0 || len_bytes == 0 || window->flavour == ORIEL_CHECK_DYNAMIC)
         return;
     finding->element = offset / unit;

@@ -54,6 +54,7 @@ struct oriel_share {
     oriel_shm_offset history;
     oriel_shm_offset words; /* word clocks of that memory; likewise */
     int32_t pid;            /* 0: the member has no entry yet */
+    int32_t device;         /* the GPU of that memory, or -1 */
     /* 1 more than the last of the counts below that this member has incremented, in order to meet
      * all others */
     _Atomic uint32_t met;

@@ -154,6 +154,8 @@ static enum oriel_status agent_slot_claim(struct oriel_agent *agent, bool may_wa
 {
     enum oriel_status status = ORIEL_OK;
     *out = NULL;
+    if (oriel_unlikely(agent == NULL))
+        return ORIEL_E_OTHER;
     if (oriel_identity_own_word() == 0)
         return oriel_fail(ORIEL_E_OTHER, "cannot read this process's start time: %s",
                           strerror(errno));

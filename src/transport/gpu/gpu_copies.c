@@ -57,33 +57,3 @@ const struct oriel_transport oriel_transport_gpu = {
     .write_pieces = write_pieces_gpu,
     .read_pieces = read_pieces_gpu,
 };
-
-/* The reason is this thread's last message. */
-static enum oriel_status write_unmapped(const struct oriel_remote *to, const void *from,
-                                        uint64_t len_bytes)
-{
-    (void)to, (void)from, (void)len_bytes;
-    return ORIEL_E_OTHER;
-}
-
-static enum oriel_status read_unmapped(const struct oriel_remote *from, void *to,
-                                       uint64_t len_bytes)
-{
-    (void)from, (void)to, (void)len_bytes;
-    return ORIEL_E_OTHER;
-}
-
-static enum oriel_status pieces_unmapped(const struct oriel_remote *remote,
-                                         const struct oriel_piece *pieces, unsigned count)
-{
-    (void)remote, (void)pieces, (void)count;
-    return ORIEL_E_OTHER;
-}
-
-const struct oriel_transport oriel_transport_unmapped = {
-    .name = "none",
-    .write = write_unmapped,
-    .read = read_unmapped,
-    .write_pieces = pieces_unmapped,
-    .read_pieces = pieces_unmapped,
-};

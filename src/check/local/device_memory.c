@@ -1,0 +1,31 @@
+/* Asks the driver of a GPU, which the program may have loaded. */
+#include "check/local/device_memory.h"
+
+#include "gpu/cuda/abi.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef oriel_cu_result attributes_fn(unsigned count, int *attributes, void **values,
+                                      oriel_cu_pointer address);
+
+int oriel_local_device(const void *address)
+{
+    unsigned type = ORIEL_CU_MEMORY_TYPE_NONE;
+    unsigned is_managed = 0;
+    int device = -1;
+    int attributes[] = {ORIEL_CU_POINTER_MEMORY_TYPE, ORIEL_CU_POINTER_IS_MANAGED,
+                        ORIEL_CU_POINTER_DEVICE_ORDINAL};
+    void *values[] = {&type, &is_managed, &device};
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (driver == NULL)
+        return -1;
+    attributes_fn *ask = (attributes_fn *)(uintptr_t)dlsym(driver, "cuPointerGetAttributes");
+    const bool is_device = ask != NULL &&
+                           ask(sizeof attributes / sizeof attributes[0], attributes, values,
+                               (oriel_cu_pointer)(uintptr_t)address) == ORIEL_CU_SUCCESS &&
+                           type == ORIEL_CU_MEMORY_TYPE_DEVICE && !is_managed;
+    dlclose(driver);
+    return is_device ? device : -1;
+}

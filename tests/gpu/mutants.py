@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+"""Removes one step of the support for memory of GPUs at a time, and expects a case of the tests here
+to fail or to hang, on the stand-in for the driver with long delays.
+
+mutants.py --build FOLDER: a build folder with MPICH. Each row has a file of src/, a piece that is
+there once, its replacement, the program, its case, and the removed step. The unchanged library must
+pass. The status is 0 if every mutant is noticed. --rows only checks that the rows follow the code."""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+import mutation  # noqa: E402
+
+TREE = os.path.dirname(os.path.dirname(HERE))
+LIBRARY = "lib/oriel/mpich/liboriel.so"
+ATTEMPTS = 6  # the delays are random: a mutant may pass once
+SETTINGS = ("STANDIN_STRICT=1", "STANDIN_DELAY_US=2000")
+
+MUTANTS = [
+    ("gpu/gpu.c", "vendor_load()->stream_wait(&begun->streams[i])", "ORIEL_OK",
+     "device_order", "puts_complete", "the calls that complete wait for the streams"),
+    ("gpu/cuda/driver.c", "const oriel_cu_result ended = oriel_cu.stream_synchronize(stream);",
+     "const oriel_cu_result ended = ORIEL_CU_SUCCESS;",
+     "device_windows", "accumulates", "copies and kernels of an accumulate have ended before its next step"),
+    ("api/flush.c", "const enum oriel_status ended = oriel_deferred_copies_end(window);", "const enum oriel_status ended = ORIEL_OK;",
+     "device_order", "puts_complete", "a flush waits for the streams"),
+    ("api/flush.c", "status = oriel_deferred_copies_end(window);", "",
+     "device_order", "extensions_complete", "MPIX_Win_order waits for the streams"),
+    ("api/passive.c", "const enum oriel_status done = oriel_deferred_complete(window, rank);", "const enum oriel_status done = ORIEL_OK;",
+     "device_order", "puts_complete", "MPI_Win_unlock waits for the streams"),
+    ("api/passive.c", "const enum oriel_status ended = oriel_deferred_copies_end(window);", "const enum oriel_status ended = ORIEL_OK;",
+     "device_order", "puts_complete", "MPI_Win_unlock_all waits for the streams"),
+    ("api/synchronise.c", "const enum oriel_status done = oriel_deferred_complete(window, -1);\n    status = oriel_fence(",
+     "const enum oriel_status done = ORIEL_OK;\n    status = oriel_fence(",
+     "device_order", "puts_complete", "a fence waits for the streams"),
+    ("api/synchronise.c", "const enum oriel_status done = oriel_deferred_complete(window, -1);\n    const enum oriel_status status = oriel_complete(",
+     "const enum oriel_status done = ORIEL_OK;\n    const enum oriel_status status = oriel_complete(",
+     "device_order", "puts_complete", "MPI_Win_complete waits for the streams"),
+    ("api/put_get_entry.c", "code = oriel_error_raise(window, form->call, oriel_deferred_copies_end(window));", ";",
+     "device_order", "buffers_complete", "a request is complete when the streams are"),
+    ("api/notify_entry.c", "oriel_deferred_complete(window, target->rank);", "ORIEL_OK;",
+     "device_order", "extensions_complete", "a notification follows the copies"),
+    ("api/persistent_put_get.c", "oriel_put(window, &operation->target, transfer->here, &transfer->origin);\n"
+     "    return status == ORIEL_OK ? oriel_deferred_copies_end(window) : status;",
+     "oriel_put(window, &operation->target, transfer->here, &transfer->origin);\n    return status;",
+     "device_order", "extensions_complete", "a persistent request of a put is complete when the streams are"),
+    ("gpu/gpu.c", "? vendor_load()->stream_wait(&stream)", "? ORIEL_OK",
+     "device_order", "stream_named", "an operation that computes waits for the stream that the program has named"),
+    ("rma/accumulate.c", "*status = oriel_update_lock(update);\n    if (*status != ORIEL_OK)\n        return true;\n    const bool is_done",
+     "const bool is_done",
+     "device_kernels", "mixed", "a kernel runs under the target's accumulate lock"),
+    ("rma/accumulate.c", "enum oriel_status status = oriel_update_lock(update);\n    if (status != ORIEL_OK)\n        return status;\n"
+     "    if (path.cpu_reaches)\n        oriel_update_begin_plain(update);",
+     "enum oriel_status status = ORIEL_OK;\n    if (path.cpu_reaches)\n        oriel_update_begin_plain(update);",
+     "device_kernels", "mixed", "so does an update that the processor computes"),
+    ("gpu/cuda/pointer.c", "ORIEL_CU_SUCCESS &&\n        id == entry->id)", "ORIEL_CU_SUCCESS)",
+     "device_forms", "regrown", "a cached range is valid for its buffer id only"),
+    ("gpu/look.c", "oriel_tls_cache_invalidate();", "",
+     "device_load", "dependency/allocate", "windows leave the threads' caches when the driver is loaded"),
+]
+
+
+def source(name):
+    with open(os.path.join(TREE, "src", name), encoding="utf-8") as file:
+        return file.read()
+
+
+def stale_rows():
+    for name, piece, instead, _, _, step in MUTANTS:
+        try:
+            mutation.replace(source(name), piece, instead)
+        except mutation.Stale as stale:
+            yield f"{name}: {step}: {stale}"
+
+
+def passes(library, program, case):
+    settings = [f"LD_LIBRARY_PATH={library.build}/tests/gpu/standin", f"TEST_PLUGIN={library.build}/tests/gpu/device_plugin.so", *SETTINGS]
+    command = [os.path.join(TREE, "tests", "launch"), "--build", library.folder, "--host", "mpich", "-n", "2", "--timeout", "60",
+               *(word for setting in settings for word in ("--env", setting)),
+               "--", f"{library.build}/tests/gpu/mpich/{program}", "--only", case]
+    return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build")
+    parser.add_argument("--only", default="", help="only the rows with this in their file or step")
+    parser.add_argument("--rows", action="store_true")
+    args = parser.parse_args()
+    complaints = list(stale_rows())
+    if complaints or args.rows:
+        print(*complaints, f"{len(MUTANTS)} rows, {len(complaints)} do not follow the code", sep="\n")
+        return 1 if complaints else 0
+    rows = [row for row in MUTANTS if args.only in row[0] or args.only in row[5]]
+    with tempfile.TemporaryDirectory() as folder:
+        library = mutation.Library(TREE, os.path.abspath(args.build), folder, LIBRARY)
+        for program, case in sorted({row[3:5] for row in rows}):
+            if not passes(library, program, case):
+                complaints.append(f"{program} {case}: the unchanged library fails")
+        for name, piece, instead, program, case, step in rows:
+            library.make(name, mutation.replace(source(name), piece, instead))
+            noticed = not all(passes(library, program, case) for _ in range(ATTEMPTS))
+            print("noticed" if noticed else "not noticed", step, flush=True)
+            complaints += [] if noticed else [f"{name}: {step}: {program} {case} does not notice"]
+    print(*complaints, f"{len(rows)} mutants, {len(complaints)} complaints", sep="\n")
+    return 1 if complaints or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
