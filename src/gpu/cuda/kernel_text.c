@@ -147,7 +147,10 @@ static void expand_sign(const struct kernel *kernel, char sign, unsigned lane)
     case 'l': fprintf(kernel->out, "%u", kernel->lanes); break;
     case 'k': fprintf(kernel->out, "%u", lane); break;
     case 'z': fprintf(kernel->out, "%u", kernel->lanes * kernel->element.bytes); break;
-    case 'v': fprintf(kernel->out, kernel->lanes > 1 ? ".v%u" : "", kernel->lanes); break;
+    case 'v':
+        if (kernel->lanes > 1)
+            fprintf(kernel->out, ".v%u", kernel->lanes);
+        break;
     case 'o':
         for (unsigned i = 0; i < kernel->lanes; i++)
             expand(kernel, operator_text(kernel->element, kernel->op), i);

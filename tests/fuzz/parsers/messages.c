@@ -39,7 +39,7 @@ static struct {
     _Alignas(ORIEL_CACHE_LINE) struct oriel_control controls[RANKS];
     _Alignas(ORIEL_CACHE_LINE) char common[sizeof(struct oriel_common) +
                                            RANKS * sizeof(struct oriel_target)];
-    struct oriel_nodes nodes;
+    _Alignas(struct oriel_nodes) char nodes[sizeof(struct oriel_nodes)];
     _Alignas(ORIEL_CACHE_LINE) char notifications[sizeof(struct oriel_notify_area) +
                                                   COUNTERS * sizeof(struct oriel_notify_counter)];
 } file;
@@ -110,7 +110,7 @@ enum oriel_status oriel_net_check(struct oriel_net_peer *peer)
 const struct oriel_nodes *oriel_internode_nodes(const struct oriel_window *whose)
 {
     (void)whose;
-    return &file.nodes;
+    return (struct oriel_nodes *)file.nodes;
 }
 
 /* Exposure of the window's memory to a device, which this test ignores. */
@@ -271,7 +271,7 @@ static void open_window(bool is_dynamic)
             is_dynamic ? 0 : WINDOW_BYTES;
         common->targets[i].address = is_dynamic ? 0 : (uint64_t)(uintptr_t)exposed;
     }
-    file.nodes.count = 2;
+    ((struct oriel_nodes *)file.nodes)->count = 2;
     file.controls[SELF].notify_count = COUNTERS;
     file.controls[SELF].notify_offset = (uint64_t)(file.notifications - (char *)&file);
     window = (struct oriel_window){.n = RANKS,

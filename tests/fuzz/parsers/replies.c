@@ -179,7 +179,8 @@ static void operate(struct input *input, int32_t target, unsigned which, int pen
         count = 1;
     }
     struct buffer *buffer = make_buffer(target, &type, count);
-    const struct oriel_span span = {target, DISPLACEMENT, {&type, count}};
+    const struct oriel_span span = {
+        .rank = target, .offset_bytes = DISPLACEMENT, .side = {&type, count}};
     const struct oriel_side side = {&type, count};
     const struct oriel_elements elements = {type.kind, type.elements * count};
     const struct oriel_operand origin = {(char *)(uintptr_t)operands, side};
@@ -215,7 +216,8 @@ static void put_or_get(struct input *input, int32_t target, int pending)
     const bool puts = input_byte(input) % 2 != 0;
     const uint64_t count = 1 + input_below(input, BUFFER_BYTES);
     struct buffer *buffer = puts ? NULL : make_buffer(target, &type, count);
-    const struct oriel_span span = {target, DISPLACEMENT, {&type, count}};
+    const struct oriel_span span = {
+        .rank = target, .offset_bytes = DISPLACEMENT, .side = {&type, count}};
     const struct oriel_side side = {&type, count};
     REQUIRE(type.layout != NULL);
     if (buffer != NULL)
