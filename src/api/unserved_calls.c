@@ -120,6 +120,8 @@ static int find_caller(struct dl_phdr_info *object, size_t len_bytes, void *cont
     if (object->dlpi_addr == search->host)
         return 0;
     relocations_find(object, &all);
+    if (all.symbols == NULL || all.strings == NULL)
+        return 0;
     for (size_t i = 0; i < 2; i++) {
         const ElfW(Rela) *end =
             all.tables[i] + (all.tables[i] == NULL ? 0 : all.lens_bytes[i] / sizeof *end);
