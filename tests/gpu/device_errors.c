@@ -28,6 +28,9 @@ static void error_check(int code, int wanted_class, const char *call, const char
     CHECK(class == wanted_class, "%s gave class %d, not %d: %s", call, class, wanted_class, text);
     CHECK(strstr(text, word) != NULL && strstr(text, second) != NULL,
           "%s: the message has not \"%s\" and \"%s\": %s", call, word, second, text);
+    const char *access = strstr(text, "access to rank");
+    CHECK(access == NULL || strstr(access + 1, "access to rank") == NULL, "twice the same: %s",
+          text);
 }
 
 static MPI_Win window_over(void *memory, size_t size_bytes)
