@@ -312,6 +312,12 @@ static bool operand_is_device(const struct oriel_operand *operand)
     return operand != NULL && oriel_buffer_is_device(operand->here, &operand->side);
 }
 
+static enum oriel_status operand_check(const struct oriel_operand *operand)
+{
+    return operand_is_device(operand) ? oriel_device_buffer_check(operand->here, &operand->side)
+                                      : ORIEL_OK;
+}
+
 static bool gpu_reaches(const struct oriel_path *path, const struct oriel_operand *operand)
 {
     return operand == NULL || oriel_gpu_copies_between(operand->here, path->remote.direct);
@@ -331,6 +337,11 @@ static bool accumulate_by_gpu(struct oriel_update *update, const struct oriel_op
     if (path.transport != &oriel_transport_gpu || !gpu_reaches(&path, origin) ||
         !gpu_reaches(&path, result))
         return false;
+    *status = operand_check(origin);
+    if (*status == ORIEL_OK)
+        *status = operand_check(result);
+    if (*status != ORIEL_OK)
+        return true;
     oriel_deferred_do(update->window, update->rank);
     *status = oriel_update_lock(update);
     if (*status != ORIEL_OK)

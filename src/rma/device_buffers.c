@@ -43,9 +43,8 @@ bool oriel_buffer_ends_on_device(const void *here, const struct oriel_side *side
     return bounds_of(here, side, &low, &high) && oriel_gpu_is_device(high - 1);
 }
 
-/* Before the driver's copies and kernels: a buffer that was freed, or exceeds its allocation, is an
- * error. If the device has failed, the copy returns the reason. */
-static enum oriel_status buffer_check(const void *here, const struct oriel_side *side)
+/* If the device has failed, the copy returns the reason. */
+enum oriel_status oriel_device_buffer_check(const void *here, const struct oriel_side *side)
 {
     const char *low, *high;
     if (!bounds_of(here, side, &low, &high))
@@ -80,7 +79,7 @@ enum oriel_status oriel_mirror_open(struct oriel_mirror *mirror, const void *buf
     *mirror = (struct oriel_mirror){.here = here, .device = here, .side = side};
     if (!bounds_of(buffer, side, &low, &high) || !oriel_buffer_is_device(buffer, side))
         return ORIEL_OK;
-    enum oriel_status status = buffer_check(buffer, side);
+    enum oriel_status status = oriel_device_buffer_check(buffer, side);
     if (status != ORIEL_OK)
         return status;
     mirror->memory = malloc((size_t)(high - low));
@@ -207,7 +206,7 @@ enum oriel_status oriel_device_transfer(struct oriel_window *window,
     const uint64_t len_bytes = source->count * source->layout->size_bytes;
     if (len_bytes == 0)
         return ORIEL_OK;
-    const enum oriel_status checked = buffer_check(here, origin);
+    const enum oriel_status checked = oriel_device_buffer_check(here, origin);
     if (checked != ORIEL_OK)
         return checked;
     if (oriel_is_internode(window, target->rank))

@@ -43,6 +43,10 @@ static inline bool oriel_buffer_is_device(const void *here, const struct oriel_s
            (!side->type->dense && oriel_buffer_ends_on_device(here, side));
 }
 
+/* Before the driver's copies and kernels, of a buffer that is device memory: ORIEL_E_BUFFER if it
+ * was freed, or is not all in one allocation. */
+enum oriel_status oriel_device_buffer_check(const void *here, const struct oriel_side *side);
+
 /* The mirror of a buffer; of one in host memory, the buffer itself. */
 struct oriel_mirror {
     char *here; /* to be used in place of the buffer */

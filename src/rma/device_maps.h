@@ -7,7 +7,8 @@
 #include "window/window.h"
 
 /* This process's address of an address in the target's device memory; mapped at the first call.
- * NULL with the reason if it cannot be mapped: then each call tries again. */
+ * NULL with the reason if it cannot be mapped. Later calls for the window give the same reason, and
+ * try again only if the program had not loaded the driver. */
 char *oriel_device_maps_find(const struct oriel_window *window, int32_t target,
                              const struct oriel_gpu_shared *shared, uint64_t address);
 

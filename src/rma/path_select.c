@@ -75,6 +75,8 @@ enum oriel_status oriel_path_failed(enum oriel_status status, const struct oriel
                           "cannot copy its memory",
                           (int)target, (int)who->pid);
     }
+    if (oriel_path_serves_internode) /* the origin adds it */
+        return status;
     snprintf(reason, sizeof reason, "%s", oriel_fail_message());
     return oriel_fail(status, "access to rank %d: %s", (int)target, reason);
 }

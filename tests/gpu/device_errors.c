@@ -28,6 +28,9 @@ static void error_check(int code, int wanted_class, const char *call, const char
     CHECK(class == wanted_class, "%s gave class %d, not %d: %s", call, class, wanted_class, text);
     CHECK(strstr(text, word) != NULL && strstr(text, second) != NULL,
           "%s: the message has not \"%s\" and \"%s\": %s", call, word, second, text);
+    const char *access = strstr(text, "access to rank");
+    CHECK(access == NULL || strstr(access + 1, "access to rank") == NULL, "twice the same: %s",
+          text);
 }
 
 static MPI_Win window_over(void *memory, size_t size_bytes)
@@ -60,6 +63,29 @@ static int put(const void *buffer, MPI_Win win)
     return code != MPI_SUCCESS ? code : flushed;
 }
 
+/* Each operation with the buffer that was freed as origin, as result or for comparison. */
+static void freed_refused(int64_t *freed, MPI_Win win)
+{
+    int64_t mine[8] = {0};
+    const int to = right();
+    error_check(put(freed, win), MPI_ERR_BUFFER, "a put of freed memory", "freed", "MPI_Put");
+    MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win);
+    error_check(MPI_Get(freed, 8, MPI_INT64_T, to, 8, 8, MPI_INT64_T, win), MPI_ERR_BUFFER, "a get",
+                "freed", "MPI_Get");
+    error_check(MPI_Accumulate(freed, 8, MPI_INT64_T, to, 8, 8, MPI_INT64_T, MPI_SUM, win),
+                MPI_ERR_BUFFER, "an accumulate", "freed", "MPI_Accumulate");
+    error_check(MPI_Get_accumulate(mine, 8, MPI_INT64_T, freed, 8, MPI_INT64_T, to, 8, 8,
+                                   MPI_INT64_T, MPI_REPLACE, win),
+                MPI_ERR_BUFFER, "a result", "freed", "MPI_Get_accumulate");
+    error_check(MPI_Fetch_and_op(freed, mine, MPI_INT64_T, to, 8, MPI_SUM, win), MPI_ERR_BUFFER,
+                "an operand", "freed", "MPI_Fetch_and_op");
+    error_check(MPI_Fetch_and_op(mine, freed, MPI_INT64_T, to, 8, MPI_SUM, win), MPI_ERR_BUFFER,
+                "a result", "freed", "MPI_Fetch_and_op");
+    error_check(MPI_Compare_and_swap(mine, freed, mine + 1, MPI_INT64_T, to, 8, win),
+                MPI_ERR_BUFFER, "a comparison", "freed", "MPI_Compare_and_swap");
+    CHECK_OK(MPI_Win_unlock(to, win));
+}
+
 static void freed_buffer(enum window_kind kind)
 {
     int64_t *memory = device_alloc(BYTES), *host = calloc(LONGS, 8);
@@ -71,8 +97,8 @@ static void freed_buffer(enum window_kind kind)
     CHECK_OK(put(buffer, host_win));
     barrier(MPI_COMM_WORLD);
     device_unmap(buffer, BYTES);
-    error_check(put(buffer, win), MPI_ERR_BUFFER, "a put of freed memory", "freed", "MPI_Put");
-    error_check(put(buffer, host_win), MPI_ERR_BUFFER, "a put of freed memory", "freed", "MPI_Put");
+    freed_refused(buffer, win);
+    freed_refused(buffer, host_win);
     barrier(MPI_COMM_WORLD);
     window_works(win, "a freed buffer");
     window_works(host_win, "a freed buffer");
@@ -131,22 +157,32 @@ static void wrong_memory(enum window_kind kind)
     device_free(small);
 }
 
-/* More than the buffer has: its allocation ends before the operation does. */
+/* More than the buffer has: its allocation ends before the operation does. Nothing is done. */
 static void beyond_buffer(enum window_kind kind)
 {
-    enum { MANY = 1 << 19 };
+    enum { MANY = 1 << 20 };
     void *buffer = device_map(BYTES, true);
-    void *memory = malloc(MANY * 8);
-    MPI_Win win = window_over(memory, MANY * 8);
     (void)kind;
-    MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win);
-    int code = MPI_Put(buffer, MANY, MPI_INT64_T, right(), 0, MANY, MPI_INT64_T, win);
-    error_check(code, MPI_ERR_BUFFER, "a put beyond the buffer", "allocation", "MPI_Put");
-    MPI_Win_unlock(right(), win);
-    barrier(MPI_COMM_WORLD);
-    window_works(win, "a put beyond the buffer");
-    CHECK_OK(MPI_Win_free(&win));
-    free(memory);
+    for (enum place place = ON_HOST; place <= ON_DEVICE; place++) {
+        int64_t *memory = place_alloc(place, MANY * 8), *got = calloc(MANY, 8);
+        place_write(place, memory, got, MANY * 8);
+        device_fill(buffer, 1, BYTES);
+        MPI_Win win = window_over(memory, MANY * 8);
+        MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win);
+        int code = MPI_Put(buffer, MANY, MPI_INT64_T, right(), 0, MANY, MPI_INT64_T, win);
+        error_check(code, MPI_ERR_BUFFER, "a put beyond the buffer", "allocation", "MPI_Put");
+        code =
+            MPI_Accumulate(buffer, MANY, MPI_INT64_T, right(), 0, MANY, MPI_INT64_T, MPI_SUM, win);
+        error_check(code, MPI_ERR_BUFFER, "an accumulate", "allocation", "MPI_Accumulate");
+        MPI_Win_unlock(right(), win);
+        barrier(MPI_COMM_WORLD);
+        place_read(place, got, memory, MANY * 8);
+        CHECK(got[0] == 0, "the window has %lld", (long long)got[0]);
+        window_works(win, "operations beyond the buffer");
+        CHECK_OK(MPI_Win_free(&win));
+        place_free(place, memory, MANY * 8);
+        free(got);
+    }
     device_unmap(buffer, BYTES);
 }
 

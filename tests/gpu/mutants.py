@@ -21,6 +21,7 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 LIBRARY = "lib/oriel/mpich/liboriel.so"
 ATTEMPTS = 6  # the delays are random: a mutant may pass once
 SETTINGS = ("STANDIN_STRICT=1", "STANDIN_DELAY_US=2000")
+OPTIONS = {"device_pipeline": ["--node-size", "1"]}  # of tests/launch
 
 MUTANTS = [
     ("gpu/gpu.c", "vendor_load()->stream_wait(&begun->streams[i])", "ORIEL_OK",
@@ -63,6 +64,24 @@ MUTANTS = [
      "device_forms", "regrown", "a cached range is valid for its buffer id only"),
     ("gpu/look.c", "oriel_tls_cache_invalidate();", "",
      "device_load", "dependency/allocate", "windows leave the threads' caches when the driver is loaded"),
+    ("rma/accumulate.c", "*status = operand_check(origin);", "*status = ORIEL_OK;",
+     "device_errors", "freed_buffer", "a kernel gets no freed buffer as origin"),
+    ("rma/accumulate.c", "*status = operand_check(result);", ";",
+     "device_errors", "freed_buffer", "a kernel gets no freed buffer as result"),
+    ("rma/device_maps.c", "entry_find(NULL, map->pid, map->id, map->start) == NULL", "map->window == window",
+     "device_windows", "one_allocation", "the last window of an allocation unmaps it"),
+    ("rma/device_pipeline.c", "pthread_mutex_lock(&mutex);", "",
+     "device_pipeline", "threads", "P1: one operation has the buffers"),
+    ("rma/device_pipeline.c", "status = copies_end(line);\n    if (status == ORIEL_OK && line->left_bytes > 0)",
+     ";\n    if (status == ORIEL_OK && line->left_bytes > 0)",
+     "device_pipeline", "sizes", "P2: a part of a put is sent when its copy has ended"),
+    ("rma/device_pipeline.c", "oriel_internode_flush_until(line->window, line->target, line->until[line->copied % BUFFERS])", "ORIEL_OK",
+     "device_pipeline", "sizes", "P3: a part of a get is copied when it has arrived"),
+    ("rma/device_pipeline.c", "status = copies_end(line);\n    return status == ORIEL_OK ? part_copy(line) : status;",
+     ";\n    return status == ORIEL_OK ? part_copy(line) : status;",
+     "device_pipeline", "sizes", "P3: a part of a get is requested when the copy from its buffer has ended"),
+    ("rma/device_pipeline.c", "oriel_first_failure_record(&first, copies_end(line));\n    if (line->has_buffers)", "if (line->has_buffers)",
+     "device_pipeline", "sizes", "P4: a get returns when the last copy has ended"),
 ]
 
 
@@ -82,7 +101,7 @@ def stale_rows():
 def passes(library, program, case):
     settings = [f"LD_LIBRARY_PATH={library.build}/tests/gpu/standin", f"TEST_PLUGIN={library.build}/tests/gpu/device_plugin.so", *SETTINGS]
     command = [os.path.join(TREE, "tests", "launch"), "--build", library.folder, "--host", "mpich", "-n", "2", "--timeout", "60",
-               *(word for setting in settings for word in ("--env", setting)),
+               *OPTIONS.get(program, []), *(word for setting in settings for word in ("--env", setting)),
                "--", f"{library.build}/tests/gpu/mpich/{program}", "--only", case]
     return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 

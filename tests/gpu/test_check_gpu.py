@@ -23,6 +23,7 @@ HOST = os.environ["TESTS_HOSTS"].split(",")[0]
 TOOL = str(ROOT / "scripts" / "check-gpu")
 STANDIN = os.path.join(BUILD, "tests", "gpu", "standin")
 ROW = f"gpu.device_windows.{HOST}.2.oriel"
+NODES_ROW = f"gpu.device_pipeline.{HOST}.2.node1"  # each rank counts as a node
 NOBODY = 65534
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -64,10 +65,12 @@ class CheckGpu(unittest.TestCase):
     def test_a_row_and_the_figures_are_in_the_result(self):
         user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
         is_root = os.geteuid() == 0 and shutil.which("setpriv")
-        status, said, result = self.run_and_read(self.archive, "good", "--rows", f"^{ROW}$", prefix=user if is_root else [])
+        status, said, result = self.run_and_read(self.archive, "good", "--rows", f"^({ROW}|{NODES_ROW})$",
+                                                 prefix=user if is_root else [])
         self.assertEqual(status, 0, said + result)
-        self.assertRegex(result, rf"\| {ROW} \| passed \|")
-        self.assertIn("| rows | 1 passed |", result)
+        for row in (ROW, NODES_ROW):
+            self.assertRegex(result, rf"\| {row} \| passed \|")
+        self.assertIn("| rows | 2 passed |", result)
         self.assertIn("with a stand-in, not on hardware", result)
         for figure in ("put, 64 MiB", "get, 64 MiB", "put, 8 B", "fetch_and_op", "accumulate, 1,048,576 doubles",
                        "put, 64 MiB from host memory", "put, 4,096 blocks of 1 KiB"):
@@ -117,7 +120,9 @@ class CheckGpu(unittest.TestCase):
         self.assertEqual(checks.row(row)[0], "left out: needs STANDIN_FAIL")
         self.assertEqual(checks.row(dict(row, settings={"STANDIN_STRICT": "1"}))[0], "passed")
         self.assertEqual(len(launched), 1)
-        self.assertNotIn("STANDIN_STRICT", checks.environment({"STANDIN_STRICT": "1"}))
+        environment = checks.environment({"STANDIN_STRICT": "1", "ORIEL_NODE_SIZE": "1"})
+        self.assertNotIn("STANDIN_STRICT", environment)
+        self.assertEqual(environment["ORIEL_NODE_SIZE"], "1")
 
 
 # A network with nothing but the loopback interface, which is set up by the call that ip(8) makes.
