@@ -500,12 +500,15 @@ void oriel_verdict_make(const struct oriel_job_sum *job, struct oriel_verdict *o
     uint64_t all_ns = job->head->ran_ns * ranks;
     memset(out, 0, sizeof *out);
     out->all_ns = all_ns > job->paused_ns ? all_ns - job->paused_ns : 0;
-    out->ran_ns = ranks > 0 ? out->all_ns / ranks : 0;
     notes_make(job, out);
     for (size_t i = 0; i < job->sites.count; i++) {
         out->calls_ns += job->sites.list[i].time_ns;
         out->waiting_ns += job->sites.list[i].waiting_ns;
     }
+    /* ran_ns is rank 0's. In a short run other ranks can leave MPI_Init much earlier. */
+    if (out->all_ns > 0 && out->all_ns < out->calls_ns)
+        out->all_ns = out->calls_ns;
+    out->ran_ns = ranks > 0 ? out->all_ns / ranks : 0;
     oriel_window_groups_open(job, &groups);
     while (oriel_window_groups_next(&groups))
         group_diagnose(&groups, out);

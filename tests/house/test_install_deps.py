@@ -119,6 +119,16 @@ class InstallDeps(unittest.TestCase):
         self.assertEqual(self.calls(),
                          ["update -qq", "install -y -qq --no-install-recommends libmpich-dev"])
 
+    def test_another_mpiexec_is_told(self):
+        self.apt(user=0, missing=["openmpi-bin"])
+        self.tool("mpiexec", "")
+        self.tool("readlink", f'[ -e {self.folder}/calls ] && grep -q install {self.folder}/calls && echo /new || echo /old')
+        told = self.run_script().stdout.splitlines()
+        self.assertEqual(len(told), 3, told)
+        self.assertIn("/new, before /old;", told[2])
+        self.tool("readlink", "echo /old")
+        self.assertEqual(len(self.run_script().stdout.splitlines()), 2)
+
     def test_others_use_sudo(self):
         self.apt(user=1000, missing=["libmpich-dev"])
         self.tool("sudo", f'echo sudo >> {self.folder}/calls; "$@"')

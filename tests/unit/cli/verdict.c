@@ -317,6 +317,17 @@ static void the_whole_run_has_no_notes(void **state)
     assert_int_equal(verdict.all_ns, 4000 * MS);
 }
 
+static void calls_are_never_longer_than_the_run(void **state)
+{
+    (void)state;
+    head.ran_ns = 10 * MS;
+    site_add(CALL(create), 0, 5, 44 * MS, 0);
+    judge();
+    assert_int_equal(verdict.calls_ns, 44 * MS);
+    assert_int_equal(verdict.all_ns, 44 * MS);
+    assert_int_equal(verdict.ran_ns, 11 * MS);
+}
+
 static void pauses_are_not_part_of_the_run(void **state)
 {
     (void)state;
@@ -405,6 +416,7 @@ int main(void)
         cmocka_unit_test_setup(windows_of_one_line_and_name_are_one, job_make),
         cmocka_unit_test_setup(a_line_is_named_only_if_it_is_known, job_make),
         cmocka_unit_test_setup(the_whole_run_has_no_notes, job_make),
+        cmocka_unit_test_setup(calls_are_never_longer_than_the_run, job_make),
         cmocka_unit_test_setup(pauses_are_not_part_of_the_run, job_make),
         cmocka_unit_test_setup(a_selection_is_named, job_make),
         cmocka_unit_test_setup(some_kinds_of_calls_are_not_compared, job_make),
