@@ -32,8 +32,8 @@ PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/
              "origin/flush_several", "origin/lazy_lock", "origin/liveness", "origin/origin_epochs", "origin/origin_peers", "origin/origin_sync",
              "origin/rkey_origin", "origin/rma_requests", "origin/target_flags", "origin/window_state", "target/deferred_queue",
              "target/lock_all_queue", "target/replies", "target/rkey_target", "target/target_sync")),
-         "window/group.c", "window/holders.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c",
-         "transport/shared/shared.c", "transport/shared/copy.c")
+         "window/group.c", "window/holders.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c", "rma/device_maps.c",
+         "gpu/gpu.c", "gpu/look.c", "gpu/cuda/*.c", "transport/gpu/*.c", "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_memory.c", "accumulate_stub.c")
 # left out if UCX's headers are missing
