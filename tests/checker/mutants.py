@@ -32,6 +32,7 @@ SOURCES = [
     "check/order/clock_snapshots",
     "check/order/order",
     "check/order/rank_clocks",
+    "check/order/thread_order",
     "check/access/history",
     "check/access/insert",
     "check/access/aliased_windows",
