@@ -9,7 +9,6 @@ same tests. A text that is not found is a failure: the row must follow the code.
 
 import argparse
 import concurrent.futures
-import glob
 import os
 import shutil
 import subprocess
@@ -27,13 +26,6 @@ from mutants_node import NODE
 LIMIT_S = 5  # per team of a mutated program; a hang counts as a failure
 ATTEMPTS = 16  # the delays are random: a mutant may pass once
 
-PARTS = ("base/*.c", "sync/*.c", "memory/*.c", "memory/promote/*.c", "transport/*.c", "transport/agent/*.c", "transport/cma/*.c", "transport/polled/*.c",
-         "reduce/*.c", *("internode/" + name + ".c" for name in (
-             "origin/flush_several", "origin/lazy_lock", "origin/liveness", "origin/origin_epochs", "origin/origin_peers", "origin/origin_sync",
-             "origin/rkey_origin", "origin/rma_requests", "origin/target_flags", "origin/window_state", "target/deferred_queue",
-             "target/lock_all_queue", "target/replies", "target/rkey_target", "target/target_sync")),
-         "window/group.c", "window/holders.c", "create/regions.c", "create/shm_rendezvous.c", "rma/region_lookup.c", "rma/deferred.c", "rma/path_select.c", "rma/device_maps.c",
-         "gpu/gpu.c", "gpu/look.c", "gpu/cuda/*.c", "transport/gpu/*.c", "transport/shared/shared.c", "transport/shared/copy.c")
 WRAPPED = "-Wl,--wrap=syscall,--wrap=oriel_net_send"
 HARNESS = ("team.c", "make_window.c", "exclusion_check.c", "agent_memory.c", "accumulate_stub.c")
 # left out if UCX's headers are missing
@@ -42,7 +34,6 @@ NET_PROGRAMS = ("net", "net_waiter_progress", "net_edges", "net_deaths", "intern
 PROGRAMS = ("event", "memory_wait", "barrier", "shm_rendezvous", "ticket", "lock_all_gate", "lock_all_gate_joins", "lock", "pscw", "pscw_counters", "notify", "accumulate_mutex", "atomic_mode", "regions", "deaths",
             "agent", "agent_updates", "agent_deaths", "polled", "deferred", "remote_writers", "remote_writers_deaths", "copies_and_promotion", "discard", "holder_epochs")
 if subprocess.run(["pkg-config", "--exists", "ucx"], check=False).returncode == 0:
-    PARTS += ("transport/ucx/[!n]*.c", "internode/target/am_dispatch.c")  # without no_ucx.c
     HARNESS += ("message_service.c", "simulated_nodes.c", "no_memory.c")
     PROGRAMS += NET_PROGRAMS
     WRAPPED += ",--wrap=ppoll,--wrap=nanosleep,--wrap=oriel_pool_take,--wrap=calloc,--wrap=oriel_internode_partner"
@@ -58,8 +49,9 @@ class Failure(Exception):
 class Builder:
     """Objects of the unchanged sources, and programs linked from them with one source replaced."""
 
-    def __init__(self, cc, tree, folder, flags=()):
+    def __init__(self, cc, tree, parts, folder, flags=()):
         self.cc = cc
+        self.parts = parts
         self.flags = list(flags)
         self.folder = folder
         for part in ("src", "include", "tests"):
@@ -81,8 +73,7 @@ class Builder:
             raise Failure(f"{result.stderr}\n{' '.join(command)}")
 
     def build_unchanged(self, first=()):
-        parts = sorted(path for part in PARTS for path in glob.glob(os.path.join(self.src, part)))
-        sources = [(os.path.relpath(path, self.src), path) for path in parts]
+        sources = [(name, os.path.join(self.src, name)) for name in self.parts]
         sources += [(name, os.path.join(self.tests, name)) for name in HARNESS]
         sources += [(f"{name}.c", os.path.join(self.tests, f"{name}.c")) for name in PROGRAMS]
         for name, path in sources:
@@ -152,8 +143,7 @@ def stale_rows(tree, rows):
 
 def report_stale_rows(tree, rows):
     """Prints the stale rows; returns whether there are any."""
-    stale = [f"{part}: there is no such source" for part in PARTS if not glob.glob(os.path.join(tree, "src", part))]
-    stale += stale_rows(tree, rows)
+    stale = list(stale_rows(tree, rows))
     print(*stale, f"{len(rows)} rows, {len(stale)} do not follow the code", sep="\n")
     return bool(stale)
 
@@ -187,10 +177,23 @@ def check(builder, number):
     return True, f"noticed   {path}: {removed} ({program}: {test})\n          {failure}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def parser_of(description):
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--tree", default=os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    parser.add_argument("--parts", help="a file with the names of the sources below src/ that the programs need; the build writes "
+                        "tests/protocol/parts (--rows needs none)")
+    return parser
+
+
+def parts_of(arguments):
+    with open(arguments.parts or os.path.join(arguments.tree, os.environ.get("BUILD", "build"), "tests/protocol/parts"),
+              encoding="utf-8") as file:
+        return file.read().split()
+
+
+def main():
+    parser = parser_of(__doc__)
     parser.add_argument("--only", default="", help="run only mutants whose file, test or text contains this")
     parser.add_argument("--rows", action="store_true", help="only check that each row matches the code")
     arguments = parser.parse_args()
@@ -202,7 +205,7 @@ def main():
     folder = tempfile.mkdtemp(prefix="oriel-mutants-")
     ok = bool(chosen)
     try:
-        builder = Builder(arguments.cc, arguments.tree, folder)
+        builder = Builder(arguments.cc, arguments.tree, parts_of(arguments), folder)
         builder.build_unchanged()
         for program in PROGRAMS:
             builder.link(program, os.path.join(folder, program))

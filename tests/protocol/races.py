@@ -6,14 +6,13 @@ that a clean run of the unchanged sources has meaning. x86-64 provides these ord
 here they count as C11 defines them. Builds in a temporary folder, as mutants.py does. The exit
 status is 0 on success, 77 if the compiler does not support the sanitiser."""
 
-import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 
-from mutants import ATTEMPTS, Builder, Failure, PROGRAMS, mutate, report_stale_rows
+from mutants import ATTEMPTS, Builder, Failure, PROGRAMS, mutate, parser_of, parts_of, report_stale_rows
 
 FLAGS = ("-g", "-fsanitize=thread", "-Wno-tsan")
 LIMIT_S = 20  # per team
@@ -160,9 +159,7 @@ def check_unchanged(folder, program):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cc", default="cc")
-    parser.add_argument("--tree", default=os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    parser = parser_of(__doc__)
     parser.add_argument("--only", choices=PROGRAMS, help="only this program")
     parser.add_argument("--rows", action="store_true", help="only check that each row matches the code")
     arguments = parser.parse_args()
@@ -173,7 +170,7 @@ def main():
         if not can_report(arguments.cc, folder):
             print(f"skipped: {arguments.cc} cannot build or run with -fsanitize=thread here")
             return 77
-        builder = Builder(arguments.cc, arguments.tree, folder, FLAGS)
+        builder = Builder(arguments.cc, arguments.tree, parts_of(arguments), folder, FLAGS)
         builder.build_unchanged()
         programs = (arguments.only,) if arguments.only else PROGRAMS
         weakened = [number for number, row in enumerate(WEAKENED) if row[2] in programs]
