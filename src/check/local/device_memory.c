@@ -4,11 +4,24 @@
 #include "gpu/cuda/abi.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+
+#define DRIVER "libcuda.so"
 
 typedef oriel_cu_result attributes_fn(unsigned count, int *attributes, void **values,
                                       oriel_cu_pointer address);
+
+/* Of any version: its file need not have the name that programs ask for. */
+static int is_driver(struct dl_phdr_info *library, size_t size, void *closure)
+{
+    const char *slash = strrchr(library->dlpi_name, '/');
+    (void)size;
+    (void)closure;
+    return strncmp(slash != NULL ? slash + 1 : library->dlpi_name, DRIVER, strlen(DRIVER)) == 0;
+}
 
 int oriel_local_device(const void *address)
 {
@@ -18,7 +31,10 @@ int oriel_local_device(const void *address)
     int attributes[] = {ORIEL_CU_POINTER_MEMORY_TYPE, ORIEL_CU_POINTER_IS_MANAGED,
                         ORIEL_CU_POINTER_DEVICE_ORDINAL};
     void *values[] = {&type, &is_managed, &device};
-    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    /* A search for a driver that is not loaded reads folders, for each occurrence of a finding. */
+    if (dl_iterate_phdr(is_driver, NULL) == 0)
+        return -1;
+    void *driver = dlopen(DRIVER ".1", RTLD_LAZY | RTLD_NOLOAD);
     if (driver == NULL)
         return -1;
     attributes_fn *ask = (attributes_fn *)(uintptr_t)dlsym(driver, "cuPointerGetAttributes");
