@@ -67,7 +67,8 @@ class Checked(unittest.TestCase):
 
     def measured(self, *arguments, **changes):
         """Status, and title -> words of the row for each host's table."""
-        result = subprocess.run([TOOL, "--runs", "1", "--repeat", "20", "--milliseconds", "10", "--ranks", "2", *arguments],
+        result = subprocess.run([TOOL, "--runs", "1", "--repeat", "20", "--milliseconds", "10", "--ranks", "2",
+                                 "--limit", "500", *arguments],
                                 env=dict(os.environ, BUILD=BUILD, **changes), capture_output=True, text=True, timeout=600,
                                 stdin=subprocess.DEVNULL, check=False)
         rows = [[word.strip() for word in line.strip("|").split("|")] for line in result.stdout.splitlines()
