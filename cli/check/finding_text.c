@@ -575,7 +575,6 @@ static bool marks_draw(struct drawing *drawing, const struct oriel_record_findin
         const struct oriel_code_address *place = &drawing->marks[i].site->place;
         if (strcmp(place->file, file) != 0) {
             file = place->file;
-            last = 0;
             fprintf(drawing->out, "%*s", drawing->gutter, "");
             colored(drawing, blue, " ::: ");
             fprintf(drawing->out, "%s\n", oriel_text_path(file));
