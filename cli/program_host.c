@@ -166,14 +166,14 @@ static void named_host_find(const struct oriel_program *program, struct oriel_pr
         if (interface == NULL)
             continue;
         const struct oriel_host *host = oriel_host_named(interface->host);
-        if (host == out->host && out->interface->is_tested)
-            continue;
         if (out->host != NULL && out->host != host) {
             out->problem =
                 oriel_format("%s uses two host MPIs, through %s and %s; %s [O7]", program->path,
                              out->library->soname, library->soname, program->advice);
             return;
         }
+        if (out->host != NULL && out->interface->is_tested)
+            continue;
         out->host = host;
         out->library = library;
         out->interface = interface;
