@@ -134,12 +134,6 @@ bool oriel_code_address_is_runtime(const char *module)
            module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
 }
 
-bool oriel_code_address_is_tsan(const char *module)
-{
-    static const char *const stems[] = {"libtsan.", "libclang_rt.tsan"};
-    return module_has_prefix(module, stems, sizeof stems / sizeof stems[0]);
-}
-
 bool oriel_code_address_is_cxx_binding(const char *module)
 {
     static const char *const stems[] = {"libmpichcxx", "libmpicxx"};

@@ -43,9 +43,6 @@ bool oriel_code_address_is_wrapper(const char *module);
  * of the program: operator delete calls free. */
 bool oriel_code_address_is_runtime(const char *module);
 
-/* True for the compilers' runtime libraries of -fsanitize=thread, and what replaces them. */
-bool oriel_code_address_is_tsan(const char *module);
-
 /* True if the module contains the host's C++ bindings, for libraries that have them. */
 bool oriel_code_address_is_cxx_binding(const char *module);
 

@@ -29,7 +29,8 @@ static struct {
     void *closure;
     oriel_atomic_fn *order_atomic;
     _Atomic uint64_t groups;
-    oriel_instrumented_fn *is_instrumented; /* NULL: nothing is */
+    oriel_code_fn *is_instrumented; /* NULL: nothing is */
+    oriel_code_fn *is_watcher;      /* NULL: there is none */
 } own = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* Whether this thread is in this file: a signal handler may interrupt it. INSIDE_ALONE: with the
@@ -514,7 +515,8 @@ void oriel_local_library_access(const void *address, uint64_t len_bytes, bool wr
 {
     uint64_t low = (uint64_t)(uintptr_t)address;
     struct oriel_access access;
-    if (!accesses_are_recorded() || len_bytes == 0 || oriel_site_is_watcher(address_of_call))
+    if (!accesses_are_recorded() || len_bytes == 0 ||
+        (own.is_watcher != NULL && own.is_watcher(address_of_call)))
         return;
     oriel_check_look();
     last_load_acquire();
@@ -538,10 +540,12 @@ bool oriel_local_watched(const void *address, uint64_t len_bytes)
                                                      (uint64_t)(uintptr_t)address, len_bytes);
 }
 
-const struct oriel_watched_pages *oriel_check_watch(oriel_instrumented_fn *is_instrumented)
+const struct oriel_watched_pages *oriel_check_watch(oriel_code_fn *is_instrumented,
+                                                    oriel_code_fn *is_watcher)
 {
     accesses_lock();
     own.is_instrumented = is_instrumented;
+    own.is_watcher = is_watcher;
     bool watches = oriel_watched_pages_start();
     oriel_check_watches = watches;
     short_buffers_open_update();

@@ -25,13 +25,16 @@ struct oriel_watched_pages {
     const struct oriel_thread_hooks *threads;
 };
 
-/* Whether an address is in instrumented code. */
-typedef bool oriel_instrumented_fn(const void *address);
+/* Whether an address is in certain code. */
+typedef bool oriel_code_fn(const void *address);
 
-const struct oriel_watched_pages *oriel_check_watch(oriel_instrumented_fn *is_instrumented)
+/* is_instrumented: the code that was compiled with -fsanitize=thread; is_watcher: the library of
+ * its entry points. Copies ask, with locks held: neither may call a function of libc. */
+const struct oriel_watched_pages *oriel_check_watch(oriel_code_fn *is_instrumented,
+                                                    oriel_code_fn *is_watcher)
     __attribute__((visibility("default")));
-typedef const struct oriel_watched_pages *
-oriel_check_watch_fn(oriel_instrumented_fn *is_instrumented);
+typedef const struct oriel_watched_pages *oriel_check_watch_fn(oriel_code_fn *is_instrumented,
+                                                               oriel_code_fn *is_watcher);
 
 static inline bool oriel_watched_pages_sees(const struct oriel_watched_pages *watch,
                                             uint64_t address, uint64_t len_bytes)

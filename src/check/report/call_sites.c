@@ -224,7 +224,6 @@ static uint64_t python_code(bool waits, uint64_t otherwise)
 enum known_kind {
     KNOWN_PROGRAM,
     KNOWN_RUNTIME,        /* the call is further up the stack */
-    KNOWN_WATCHER,        /* so it is here: src/check/tsan */
     KNOWN_PYTHON_BINDING, /* the call is in Python */
     KNOWN_PYTHON_PART,    /* so is an end of memory there */
 };
@@ -233,7 +232,6 @@ static enum known_kind kind_of(uint64_t code)
 {
     const char *path = code >> CODE_SHIFT == 0 ? "" : sites->modules[(code >> CODE_SHIFT) - 1].path;
     return oriel_code_address_is_runtime(path) ? KNOWN_RUNTIME
-           : oriel_code_address_is_tsan(path)  ? KNOWN_WATCHER
            : oriel_python_is_binding(path)     ? KNOWN_PYTHON_BINDING
            : oriel_python_is_part(path)        ? KNOWN_PYTHON_PART
                                                : KNOWN_PROGRAM;
@@ -301,12 +299,6 @@ bool oriel_site_is_bound(const void *address)
 {
     const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
     return known == NULL || known->kind == KNOWN_RUNTIME || known->kind == KNOWN_PYTHON_BINDING;
-}
-
-bool oriel_site_is_watcher(const void *address)
-{
-    const struct known *known = code_cache_find((uint64_t)(uintptr_t)address);
-    return known != NULL && known->kind == KNOWN_WATCHER;
 }
 
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,

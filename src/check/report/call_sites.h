@@ -43,9 +43,6 @@ uint64_t oriel_site_frame_code(const void *address);
  * unknown. */
 bool oriel_site_is_bound(const void *address);
 
-/* Whether the address is in the library of entry points of -fsanitize=thread. */
-bool oriel_site_is_watcher(const void *address);
-
 /* Returns the site of a call by this process, for struct oriel_access and struct oriel_finding.
  * opening: oriel_site_number of the call that opened the epoch, or 0. */
 struct oriel_site oriel_site_here(const void *address, uint16_t call, uint32_t world_rank,

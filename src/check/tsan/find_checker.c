@@ -37,6 +37,13 @@ bool oriel_tsan_is_instrumented(const void *address)
     return false;
 }
 
+static bool is_watcher(const void *address)
+{
+    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+    extern const char etext[] __attribute__((visibility("hidden")));
+    return (const char *)address >= __ehdr_start && (const char *)address < etext;
+}
+
 _Thread_local bool oriel_tsan_is_reporting;
 
 static struct module oriel_modules[3]; /* the checker, the library, and this one */
@@ -157,7 +164,7 @@ ORIEL_TSAN_ENTRY void __tsan_init(void)
     if (oriel_tsan_watch == NULL) {
         oriel_check_watch_fn *watch =
             (oriel_check_watch_fn *)(uintptr_t)dlsym(RTLD_DEFAULT, "oriel_check_watch");
-        oriel_tsan_watch = watch != NULL ? watch(oriel_tsan_is_instrumented) : NULL;
+        oriel_tsan_watch = watch != NULL ? watch(oriel_tsan_is_instrumented, is_watcher) : NULL;
     }
     dl_iterate_phdr(instrumented_module_add, NULL);
     dl_iterate_phdr(modules_seen_update, NULL);

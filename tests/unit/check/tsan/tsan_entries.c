@@ -23,7 +23,8 @@ struct reported {
 
 static struct reported reported[64];
 static int reported_count;
-static oriel_instrumented_fn *instrumented;
+static oriel_code_fn *instrumented;
+static oriel_code_fn *watcher;
 static char *memory; /* watched; the page after it is not */
 
 static void remember(const void *address, uint64_t len_bytes, bool writes, bool atomic,
@@ -39,9 +40,10 @@ static struct oriel_watched_pages watched = {
     .shift = 12, .count = UINT64_C(1) << 35, .accessed = remember};
 
 __attribute__((visibility("default"))) const struct oriel_watched_pages *
-oriel_check_watch(oriel_instrumented_fn *is_instrumented)
+oriel_check_watch(oriel_code_fn *is_instrumented, oriel_code_fn *is_watcher)
 {
     instrumented = is_instrumented;
+    watcher = is_watcher;
     watched.pages = mmap(NULL, watched.count, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -71,6 +73,9 @@ static void instrumented_code_is_known(void **state)
     (void)state;
     assert_true(instrumented((const void *)(uintptr_t)program_load));
     assert_false(instrumented((const void *)(uintptr_t)strtol));
+    assert_true(watcher(dlsym(RTLD_DEFAULT, "__tsan_init")));
+    assert_false(watcher((const void *)(uintptr_t)program_load));
+    assert_false(watcher((const void *)(uintptr_t)strtol));
 }
 
 static void loads_and_stores_of_every_size_are_reported(void **state)
