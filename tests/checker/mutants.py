@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import mutation  # noqa: E402
 
-LIMIT_S = 120
+LIMIT_S = 120  # of a test of a mutant; a hang counts as a failure
 ATTEMPTS = 10  # delays are random: a mutant may pass once
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -243,12 +243,13 @@ class Builder:
         return self.link(tests, place, objects.values())
 
 
-def passes(program, test):
+def failure_of(program, test, limit_s=None):
+    """How the test fails, or None."""
     try:
-        done = subprocess.run([program, test], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+        done = subprocess.run([program, test], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+        return f"no end in {limit_s} s"
+    return f"status {done.returncode}" if done.returncode != 0 else None
 
 
 def source(tree, name):
@@ -257,7 +258,7 @@ def source(tree, name):
 
 
 def mutate(builder, number, row):
-    """The number of attempts until the test fails, or None."""
+    """The number of attempts until the test fails, and how it fails; or None."""
     name, text, instead, test, what = row
     place = os.path.join(builder.folder, str(number))
     changed = os.path.join(place, name)
@@ -267,8 +268,9 @@ def mutate(builder, number, row):
         file.write(mutation.replace(whole, text, instead))
     program = builder.mutant(program_of(test), place, name)
     for attempt in range(1, ATTEMPTS + 1):
-        if not passes(program, test):
-            return attempt
+        failure = failure_of(program, test, LIMIT_S)
+        if failure is not None:
+            return f"attempt {attempt}, {failure}"
     return None
 
 
@@ -318,12 +320,13 @@ def main():
         parts = args.parts or os.path.join(tree, os.environ.get("BUILD", "build"), "tests/unit")
         builder = Builder(args.cc, tree, parts, folder)
         for tests in sorted({program_of(row[3]) for row in rows}):
-            if not passes(builder.whole(tests), "*"):
-                complaints.append(f"{tests}: the unchanged sources fail")
+            failure = failure_of(builder.whole(tests), "*")
+            if failure is not None:
+                complaints.append(f"{tests}: the unchanged sources fail: {failure}")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:  # their tests wait half of the time
-            for row, attempt in zip(rows, pool.map(lambda each: mutate(builder, *each), enumerate(rows))):
-                print(f"noticed, attempt {attempt}:" if attempt else "not noticed:", row[4], flush=True)
-                complaints += [] if attempt else [f"{row[0]}: {row[4]}: {row[3]} does not notice"]
+            for row, failure in zip(rows, pool.map(lambda each: mutate(builder, *each), enumerate(rows))):
+                print(f"noticed ({failure}):" if failure else "not noticed:", row[4], flush=True)
+                complaints += [] if failure else [f"{row[0]}: {row[4]}: {row[3]} does not notice"]
         if wholes:
             complaints += offenders_try(tree, args.build, folder, wholes)
     print(*complaints, f"{len(rows) + len(wholes)} mutants, {len(complaints)} complaints", sep="\n")
