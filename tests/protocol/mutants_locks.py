@@ -241,7 +241,7 @@ LOCKS = [
     ("sync/access_words.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
      "deaths", "killed_shared_holder_is_reported", "access words are published before L1"),
     ("sync/access_words.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
-     "pscw_counters", "partners_p3_are_made_once_by_many_threads", "access words are created once"),
+     "pscw_counters", "access_words_are_created_once_by_two_threads", "access words are created once"),
     ("sync/access_words.c", [("    if (oriel_window_access(window) != window->group->absent)\n        return ORIEL_OK;\n    if (oriel_file_alloc",
                         "    if (oriel_file_alloc")],
      "pscw_counters", "partners_p3_are_made_once_by_many_threads", "access words: the check is repeated under the mutex"),
