@@ -249,7 +249,9 @@ def failure_of(program, test, limit_s=None):
         done = subprocess.run([program, test], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
         return f"no end in {limit_s} s"
-    return f"status {done.returncode}" if done.returncode != 0 else None
+    if done.returncode != 0:
+        return f"status {done.returncode}"
+    return None if b"1 test(s) run" in done.stdout else "there is no such test"
 
 
 def source(tree, name):
@@ -320,9 +322,10 @@ def main():
         parts = args.parts or os.path.join(tree, os.environ.get("BUILD", "build"), "tests/unit")
         builder = Builder(args.cc, tree, parts, folder)
         for tests in sorted({program_of(row[3]) for row in rows}):
-            failure = failure_of(builder.whole(tests), "*")
-            if failure is not None:
-                complaints.append(f"{tests}: the unchanged sources fail: {failure}")
+            program = builder.whole(tests)
+            for test in sorted({row[3] for row in rows if program_of(row[3]) == tests}):
+                failure = failure_of(program, test)
+                complaints += [f"{tests}: {test} fails with the unchanged sources: {failure}"] if failure else []
         with concurrent.futures.ThreadPoolExecutor(2) as pool:  # their tests wait half of the time
             for row, failure in zip(rows, pool.map(lambda each: mutate(builder, *each), enumerate(rows))):
                 print(f"noticed ({failure}):" if failure else "not noticed:", row[4], flush=True)
