@@ -276,23 +276,26 @@ def mutate(builder, number, row):
     return None
 
 
-def whole_passes(whole, cases):
+def whole_failure_of(whole, cases):
+    """The first complaint of run.py, or None."""
     program = os.path.join(whole.build, "tests", "checker", "mpich", "offenders")
     run = os.path.join(whole.tree, "tests", "checker", "run.py")
     command = [sys.executable, run, "--build", whole.folder, "--host", "mpich", "--program", program, "--ranks", "2"]
-    return subprocess.run([*command, *cases], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+    done = subprocess.run([*command, *cases], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return done.stdout.strip().split("\n", maxsplit=1)[0] if done.returncode != 0 else None
 
 
 def offenders_try(tree, build, folder, rows):
     whole = mutation.Library(tree, os.path.abspath(build), folder, "lib/oriel/mpich/liboriel_check.so")
-    if rows and not whole_passes(whole, [row[3] for row in rows]):
-        return ["the unchanged checker fails"]
+    failure = whole_failure_of(whole, [row[3] for row in rows])
+    if failure is not None:
+        return [f"the unchanged checker fails: {failure}"]
     complaints = []
     for name, text, instead, case, what in rows:
         whole.make(name, mutation.replace(source(tree, name), text, instead))
-        noticed = not whole_passes(whole, [case])
-        print("noticed:" if noticed else "not noticed:", what, flush=True)
-        complaints += [] if noticed else [f"{name}: {what}: {case} does not notice"]
+        failure = whole_failure_of(whole, [case])
+        print(f"noticed ({failure}):" if failure else "not noticed:", what, flush=True)
+        complaints += [] if failure else [f"{name}: {what}: {case} does not notice"]
     return complaints
 
 

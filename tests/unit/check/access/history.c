@@ -431,7 +431,7 @@ static void accesses_completed_once_of_twice_do_not_accumulate(void **state)
 {
     (void)state;
     oriel_shm_offset history = fresh();
-    for (uint64_t i = 0; i < 10000; i++) {
+    for (uint64_t i = 0; i < 50000; i++) {
         struct oriel_access access = access_by(1, ORIEL_ACCESS_PUT);
         access.flags = ORIEL_ACCESS_ALONE;
         access.group = ORIEL_ACCESS_GROUP | ORIEL_ACCESS_GROUP_TWICE | i;
