@@ -23,6 +23,7 @@ import mutation  # noqa: E402
 
 LIMIT_S = 120  # of a test of a mutant; a hang counts as a failure
 ATTEMPTS = 10  # delays are random: a mutant may pass once
+JOB_S = 30  # of a job of the whole checker, on a machine of its own
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -280,7 +281,7 @@ def whole_failure_of(whole, cases):
     """The first complaint of run.py, or None."""
     program = os.path.join(whole.build, "tests", "checker", "mpich", "offenders")
     run = os.path.join(whole.tree, "tests", "checker", "run.py")
-    command = [sys.executable, run, "--build", whole.folder, "--host", "mpich", "--program", program, "--ranks", "2"]
+    command = [sys.executable, run, "--build", whole.folder, "--host", "mpich", "--program", program, "--ranks", "2", "--timeout", str(JOB_S)]
     done = subprocess.run([*command, *cases], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return done.stdout.strip().split("\n", maxsplit=1)[0] if done.returncode != 0 else None
 
