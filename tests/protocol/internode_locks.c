@@ -207,7 +207,7 @@ static void leave_between_two_looks(struct oriel_window *window)
 }
 
 /* The same while rank 0 is inside lock_all: they have no positions yet, and get them in that order
- * when rank 0 has left. It leaves after its agent has looked at the gate for one of them, mostly
+ * when rank 0 has left. It leaves after its agent has checked the gate for one of them, mostly
  * not the last one. */
 static void arrive_at_the_gate(struct oriel_window *whole)
 {
