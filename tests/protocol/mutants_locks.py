@@ -248,7 +248,7 @@ LOCKS = [
 
     ("sync/accumulate_mutex.c", [("    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,\n"
                        "                                                   memory_order_relaxed); /* M1 */",
-                       "    free_word = oriel_load_relaxed(&mutex->word);\n    if (free_word == 0)\n"
+                       "    free_word = oriel_load_relaxed(&mutex->word);\n    oriel_delay();\n    if (free_word == 0)\n"
                        "        oriel_store_relaxed(&mutex->word, as);\n    return free_word == 0;")],
      "accumulate_mutex", "mutex_p1_publishes_stores", "M1: check and acquire are one step"),
     ("sync/accumulate_mutex.c", [("        syscall(SYS_futex, &mutex->word, FUTEX_WAKE, 1, NULL, NULL, 0);", "        sched_yield();")],
