@@ -33,9 +33,11 @@
 # mode at the other numbers, and the other modes at the first number, on one host each: the hosts
 # take turns from one such launch to the next. The rest and FULL_RANKS belong to `make test-full`.
 #
-#   oriel_unit_test(folder/n [WITH a.c ...] [OBJECTS stem ...] [VARIANT v] [TIMEOUT s])
+#   oriel_unit_test(folder/n [WITH a.c ...] [OBJECTS stem ...] [VARIANT v] [TIMEOUT s] [PARTS])
 #                            cmocka, one process, no MPI: folder/n.c and WITH, linked with objects
-#                            of src/ (OrielObjects.cmake)
+#                            of src/ (OrielObjects.cmake). PARTS: writes folder/n.parts in the build
+#                            folder, for scripts that build the program of changed sources: the
+#                            variant, and the sources, named from the top folder, a line each
 #   oriel_protocol_test(...)                              the same with its own processes and delays
 #   oriel_script_test(NAME n COMMAND ... [TIMEOUT s] [PROCESSORS n] [FULL] [QUICK_HOST h HOST g])
 #                            any command. FULL: not in `make test`. QUICK_HOST: there only where the
@@ -246,7 +248,7 @@ if(NOT ORIEL_CMOCKA)
 endif()
 
 function(oriel_cmocka_test path default_variant processors)
-  cmake_parse_arguments(PARSE_ARGV 3 arg "" "VARIANT;TIMEOUT" "WITH;OBJECTS")
+  cmake_parse_arguments(PARSE_ARGV 3 arg "PARTS" "VARIANT;TIMEOUT" "WITH;OBJECTS")
   if(NOT ORIEL_CMOCKA)
     return()
   endif()
@@ -277,6 +279,17 @@ function(oriel_cmocka_test path default_variant processors)
   target_link_libraries(${target} PRIVATE oriel_base ${ORIEL_CMOCKA})
   add_test(NAME ${area}.${name} COMMAND ${target})
   oriel_test_register(${area}.${name} TRUE ${arg_TIMEOUT} ${processors})
+  if(arg_PARTS)
+    set(own ${path}.c ${arg_WITH})
+    list(TRANSFORM own PREPEND "tests/${area}/")
+    oriel_stems_find(stems base)
+    list(APPEND stems ${arg_OBJECTS})
+    list(TRANSFORM stems PREPEND src/)
+    list(TRANSFORM stems APPEND .c)
+    set(parts ${arg_VARIANT} ${own} ${stems})
+    list(JOIN parts "\n" parts)
+    file(CONFIGURE OUTPUT ${path}.parts CONTENT "${parts}\n" @ONLY)
+  endif()
 endfunction()
 
 function(oriel_unit_test path)

@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 
-COMMENT = r"/\*.*?\*/|//[^\n]*"
+COMMENT = r"/\*(?:(?!\*/).)*\*/|//[^\n]*"  # ends at the first end: no match may extend it
 GAP = rf"(?:\s|\\\n|{COMMENT})*"
 LABEL = re.compile(r"\b[A-Z]{1,2}\d+[a-z]?\b")
 TOKEN = re.compile(rf'{COMMENT}|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\w+|[^\w\s]', re.DOTALL)

@@ -76,7 +76,7 @@ uint64_t oriel_allocator_max_file_bytes(const struct oriel_allocator *allocator)
 
 static bool grow_file(struct oriel_allocator *allocator, uint64_t least_bytes)
 {
-    uint64_t usual_bytes = oriel_is_under_valgrind() ? ORIEL_VALGRIND_RESERVE : GROWTH_BYTES;
+    uint64_t usual_bytes = oriel_is_under_valgrind() ? allocator->reserve_bytes : GROWTH_BYTES;
     uint64_t growth =
         least_bytes > usual_bytes ? round_up(least_bytes, oriel_pages_bytes()) : usual_bytes;
     uint64_t most = oriel_allocator_max_file_bytes(allocator);

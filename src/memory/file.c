@@ -12,6 +12,7 @@
 #include "base/fork.h"
 #include "base/log.h"
 #include "base/reserve_fd.h"
+#include "base/valgrind.h"
 #include "memory/allocator.h"
 #include "memory/memory_limits.h"
 #include "memory/pages.h"
@@ -178,6 +179,7 @@ static enum oriel_status start_locked(void)
     header->version = ORIEL_FILE_VERSION;
     header->identity = file.identity;
     header->reserve_bytes = allocator.reserve_bytes;
+    header->is_under_valgrind = oriel_is_under_valgrind();
     header->owner_address = (uint64_t)(uintptr_t)allocator.base;
     oriel_life_start(oriel_file_life(allocator.base));
     file.started = true;

@@ -29,7 +29,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { ORIEL_FILE_VERSION = 8, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_FINALISED = 2 };
+enum { ORIEL_FILE_VERSION = 9, ORIEL_FILE_RUNNING = 1, ORIEL_FILE_FINALISED = 2 };
 #define ORIEL_FILE_MAGIC UINT64_C(0x314c4549524f0a1a)
 #define ORIEL_PAGE_BYTES UINT64_C(4096)
 /* alignment of offset 0 in every process, and the largest alignment of an allocation */
@@ -51,7 +51,7 @@ struct oriel_file_header {
     _Atomic uint64_t agent_offset;
     /* number of slots that threads have used, counted from slot 0; only grows */
     _Atomic uint32_t singles;
-    uint32_t reserved;
+    uint32_t is_under_valgrind; /* the owner is, so the file has its full length */
     /* of its struct oriel_net_address_area; 0 before the first internode window, then constant */
     _Atomic uint64_t net_offset;
     /* of its struct oriel_polled; 0 before the first memory that is copied, then constant */

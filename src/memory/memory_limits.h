@@ -24,8 +24,9 @@ enum oriel_room {
  * or in total if of_all is true. As much again must remain available. */
 enum oriel_room oriel_memory_limits_room(uint64_t len_bytes, bool of_all);
 
-/* The reserve under valgrind. Its leak search reads the whole reserve, and each word after the end
- * of the file costs a signal. Therefore the file has its full length at once. */
+/* The usual reserve under valgrind. Its leak search reads the whole reserve, and each word after
+ * the end of the file costs a signal. Therefore the file has its full length from its first
+ * allocation on, whatever the reserve is. */
 #define ORIEL_VALGRIND_RESERVE (UINT64_C(64) << 20)
 
 /* Address space to reserve for one process's memory file: ORIEL_RESERVE, or physical memory rounded

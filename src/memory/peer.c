@@ -44,7 +44,8 @@ static enum oriel_status peer_file_map(int fd, struct oriel_peer *peer)
         !oriel_identity_equal(&header.identity, identity) ||
         header.identity.start_time != identity->start_time)
         return not_the_peer_error(identity);
-    if (header.reserve_bytes > ORIEL_VALGRIND_RESERVE && oriel_is_under_valgrind())
+    if (header.reserve_bytes > ORIEL_VALGRIND_RESERVE && !header.is_under_valgrind &&
+        oriel_is_under_valgrind())
         return oriel_fail(
             ORIEL_E_OTHER,
             "valgrind would take hours to search the memory file of process %d, which "

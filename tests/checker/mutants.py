@@ -21,39 +21,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import mutation  # noqa: E402
 
-LIMIT_S = 120
+LIMIT_S = 120  # of a test of a mutant; a hang counts as a failure
 ATTEMPTS = 10  # delays are random: a mutant may pass once
+JOB_S = 30  # of a job of the whole checker, on a machine of its own
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-SOURCES = [
-    "check/shm/shm",
-    "check/shm/shm_heap",
-    "check/shm/shm_keys",
-    "check/order/clock_snapshots",
-    "check/order/order",
-    "check/order/rank_clocks",
-    "check/order/thread_order",
-    "check/access/history",
-    "check/access/insert",
-    "check/access/aliased_windows",
-    "check/access/compact",
-    "check/access/cell_store",
-    "check/access/cell_repeat",
-    "check/access/cell_scan",
-    "check/access/pending_list",
-    "check/common/reentrancy",
-    "check/access/access_kinds",
-    "check/access/history_pages",
-    "check/access/record_tree",
-    "check/access/strided_sets",
-    "check/access/conflict_table",
-    "check/order/word_clocks",
-]
-BASE = ["base/" + os.path.splitext(name)[0] for name in sorted(os.listdir(os.path.join(TREE, "src", "base"))) if name.endswith(".c")]
-SOURCES += ["reduce/kernel", "reduce/half", *BASE]
-PROOF_SOURCES = ["check/remote/remote_auth", "check/remote/remote_socket", *BASE]
-HISTORY_SOURCES = [*(name for name in SOURCES if name.startswith("check/access/")), "check/common/reentrancy", "reduce/kernel", "reduce/half",
-                   *BASE, "unit/check_stubs"]
 
 MUTANTS = [
     ("check/access/cell_store.c", "    oriel_shm_word_lock(&cell->owner);\n    if (oriel_unlikely", "    if (oriel_unlikely",
@@ -219,7 +191,6 @@ OFFENDERS = [
 # Tests whose names begin with the first string are in the second program, in tests/unit/.
 PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("proof", "check/remote/remote_auth"),
             ("conflicts", "check/access/history"), ("accesses", "check/access/history")]
-OWN_SOURCES = {"check/remote/remote_auth": PROOF_SOURCES, "check/access/history": HISTORY_SOURCES}
 
 
 def program_of(test):
@@ -227,39 +198,61 @@ def program_of(test):
 
 
 class Builder:
-    def __init__(self, cc, tree, folder):
-        self.cc, self.tree, self.folder = cc, tree, folder
-        self.flags = ["-std=c17", "-O2", "-D_GNU_SOURCE", "-I" + os.path.join(tree, "include")]
+    """Programs of tests/unit/ built from the sources that the build uses for them, one of which may
+    be changed."""
 
-    def compile(self, source, out, delays, first=None):
-        include = ["-I" + first] if first else []
-        subprocess.run([self.cc, *self.flags, f"-DORIEL_DELAYS={delays}", *include, "-I" + os.path.join(self.tree, "src"),
-                        "-I" + os.path.join(self.tree, "tests", "unit"), "-c", source, "-o", out], check=True)
+    def __init__(self, cc, tree, parts, folder):
+        self.cc, self.tree, self.parts, self.folder = cc, tree, parts, folder
+        self.includes = [os.path.join(tree, part) for part in ("src", "include", "tests/unit", "tests/unit/without_mpi")]
 
-    def objects(self, place, tests, first=None, changed=None):
-        """Builds the program of these tests from the sources, taken from the folder first where it
-        has them."""
-        names = []
-        for source in [*OWN_SOURCES.get(tests, SOURCES), "unit/" + tests]:
-            path = os.path.join(self.tree, "tests" if source.startswith("unit/") else "src", source + ".c")
-            if first and os.path.exists(os.path.join(first, source + ".c")):
-                path = os.path.join(first, source + ".c")
-            elif first and not changed.endswith(".h"):
-                names.append(os.path.join(self.folder, "whole", tests, source.replace("/", "_") + ".o"))
-                continue
-            names.append(os.path.join(place, source.replace("/", "_") + ".o"))
-            self.compile(path, names[-1], int(tests not in OWN_SOURCES), first)
+    def compile(self, source, out, variant, first=()):
+        folders = [f"-I{folder}" for folder in (*first, *self.includes)]
+        subprocess.run([self.cc, "-std=c17", "-O2", "-D_GNU_SOURCE", *(["-DORIEL_DELAYS=1"] if variant == "delays" else []), *folders,
+                        "-MMD", "-c", source, "-o", out], check=True)
+
+    def objects(self, tests):
+        """The variant of a program and its sources, each with its object when unchanged."""
+        with open(os.path.join(self.parts, tests + ".parts"), encoding="utf-8") as file:
+            variant, *sources = file.read().split()
+        place = os.path.join(self.folder, "whole", tests)
+        return variant, {os.path.join(self.tree, name): os.path.join(place, name.replace("/", "_") + ".o") for name in sources}
+
+    def link(self, tests, place, objects):
         program = os.path.join(place, "program")
-        subprocess.run([self.cc, "-o", program, *names, "-lcmocka", "-lpthread", "-ldl"], check=True)
+        subprocess.run([self.cc, "-o", program, *objects, "-lcmocka", "-lpthread", "-ldl"], check=True)
         return program
 
+    def whole(self, tests):
+        """Builds the program from the unchanged sources."""
+        variant, objects = self.objects(tests)
+        place = os.path.join(self.folder, "whole", tests)
+        os.makedirs(place)
+        for path, built in objects.items():
+            self.compile(path, built, variant)
+        return self.link(tests, place, objects.values())
 
-def passes(program, test):
+    def mutant(self, tests, place, name):
+        """The same with the file in place instead of that of src/."""
+        own = os.path.join(self.tree, "src", name)
+        variant, objects = self.objects(tests)
+        for path, built in objects.items():
+            with open(built.removesuffix(".o") + ".d", encoding="utf-8") as file:
+                if own not in file.read().replace("\\\n", " ").split():
+                    continue
+            objects[path] = os.path.join(place, os.path.basename(built))
+            self.compile(os.path.join(place, name) if path == own else path, objects[path], variant, [place])
+        return self.link(tests, place, objects.values())
+
+
+def failure_of(program, test, limit_s=None):
+    """How the test fails, or None."""
     try:
-        done = subprocess.run([program, test], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+        done = subprocess.run([program, test], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit_s, check=False)
     except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0
+        return f"no end in {limit_s} s"
+    if done.returncode != 0:
+        return f"status {done.returncode}"
+    return None if b"1 test(s) run" in done.stdout else "there is no such test"
 
 
 def source(tree, name):
@@ -268,6 +261,7 @@ def source(tree, name):
 
 
 def mutate(builder, number, row):
+    """The number of attempts until the test fails, and how it fails; or None."""
     name, text, instead, test, what = row
     place = os.path.join(builder.folder, str(number))
     changed = os.path.join(place, name)
@@ -275,29 +269,34 @@ def mutate(builder, number, row):
     whole = source(builder.tree, name)
     with open(changed, "w", encoding="utf-8") as file:
         file.write(mutation.replace(whole, text, instead))
-    program = builder.objects(place, program_of(test), place, name)
-    if all(passes(program, test) for _ in range(ATTEMPTS)):
-        return f"{name}: {what}: {test} does not notice"
+    program = builder.mutant(program_of(test), place, name)
+    for attempt in range(1, ATTEMPTS + 1):
+        failure = failure_of(program, test, LIMIT_S)
+        if failure is not None:
+            return f"attempt {attempt}, {failure}"
     return None
 
 
-def whole_passes(whole, cases):
+def whole_failure_of(whole, cases):
+    """The first complaint of run.py, or None."""
     program = os.path.join(whole.build, "tests", "checker", "mpich", "offenders")
     run = os.path.join(whole.tree, "tests", "checker", "run.py")
-    command = [sys.executable, run, "--build", whole.folder, "--host", "mpich", "--program", program, "--ranks", "2"]
-    return subprocess.run([*command, *cases], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+    command = [sys.executable, run, "--build", whole.folder, "--host", "mpich", "--program", program, "--ranks", "2", "--timeout", str(JOB_S)]
+    done = subprocess.run([*command, *cases], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return done.stdout.strip().split("\n", maxsplit=1)[0] if done.returncode != 0 else None
 
 
 def offenders_try(tree, build, folder, rows):
     whole = mutation.Library(tree, os.path.abspath(build), folder, "lib/oriel/mpich/liboriel_check.so")
-    if rows and not whole_passes(whole, [row[3] for row in rows]):
-        return ["the unchanged checker fails"]
+    failure = whole_failure_of(whole, [row[3] for row in rows])
+    if failure is not None:
+        return [f"the unchanged checker fails: {failure}"]
     complaints = []
     for name, text, instead, case, what in rows:
         whole.make(name, mutation.replace(source(tree, name), text, instead))
-        noticed = not whole_passes(whole, [case])
-        print("noticed" if noticed else "not noticed", what, flush=True)
-        complaints += [] if noticed else [f"{name}: {what}: {case} does not notice"]
+        failure = whole_failure_of(whole, [case])
+        print(f"noticed ({failure}):" if failure else "not noticed:", what, flush=True)
+        complaints += [] if failure else [f"{name}: {what}: {case} does not notice"]
     return complaints
 
 
@@ -305,6 +304,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--tree", default=TREE)
+    parser.add_argument("--parts", help="the build's folder with the lists of sources of the programs: tests/unit there (--rows needs none)")
     parser.add_argument("--build", help="a build folder with MPICH, for the rows of OFFENDERS")
     parser.add_argument("--only", metavar="TEXT", default="", help="the rows with this in their file or in what is taken away")
     parser.add_argument("--rows", action="store_true", help="only look whether each row still follows the code")
@@ -323,16 +323,17 @@ def main():
     rows = [row for row in MUTANTS if args.only in row[0] or args.only in row[4]]
     wholes = [row for row in OFFENDERS if args.build and (args.only in row[0] or args.only in row[4])]
     with tempfile.TemporaryDirectory() as folder:
-        builder = Builder(args.cc, tree, folder)
+        parts = args.parts or os.path.join(tree, os.environ.get("BUILD", "build"), "tests/unit")
+        builder = Builder(args.cc, tree, parts, folder)
         for tests in sorted({program_of(row[3]) for row in rows}):
-            place = os.path.join(folder, "whole", tests)
-            os.makedirs(place)
-            if not passes(builder.objects(place, tests), "*"):
-                complaints.append(f"{tests}: the unchanged sources fail")
+            program = builder.whole(tests)
+            for test in sorted({row[3] for row in rows if program_of(row[3]) == tests}):
+                failure = failure_of(program, test)
+                complaints += [f"{tests}: {test} fails with the unchanged sources: {failure}"] if failure else []
         with concurrent.futures.ThreadPoolExecutor(2) as pool:  # their tests wait half of the time
-            for row, complaint in zip(rows, pool.map(lambda each: mutate(builder, *each), enumerate(rows))):
-                print("not noticed" if complaint else "noticed", row[4], flush=True)
-                complaints += [complaint] if complaint else []
+            for row, failure in zip(rows, pool.map(lambda each: mutate(builder, *each), enumerate(rows))):
+                print(f"noticed ({failure}):" if failure else "not noticed:", row[4], flush=True)
+                complaints += [] if failure else [f"{row[0]}: {row[4]}: {row[3]} does not notice"]
         if wholes:
             complaints += offenders_try(tree, args.build, folder, wholes)
     print(*complaints, f"{len(rows) + len(wholes)} mutants, {len(complaints)} complaints", sep="\n")

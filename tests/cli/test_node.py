@@ -17,10 +17,10 @@ MEMORY_BYTES = 300 * MIB
 KINDS = ["MPI_Win_allocate", "MPI_Win_allocate_shared", "MPI_Alloc_mem", "malloc"]
 
 
-def launch(host, *command, inside=(), folder=None):
+def launch(host, *command, inside=(), folder=None, **changes):
     """A job of two ranks in the folder, started through the command in inside."""
     return subprocess.run([*inside, LAUNCH, "--build", BUILD, "--host", host, "-n", "2", "--", *command],
-                          env=environment(), cwd=folder, capture_output=True, text=True, check=False,
+                          env=environment(**changes), cwd=folder, capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL, timeout=600)
 
 
@@ -152,6 +152,14 @@ class Valgrind(Case):
                 self.assertEqual((job.returncode, job.stdout.count("memory=42")), (0, 2), job.stdout + job.stderr)
                 self.assertEqual(job.stdout.count("windows by Oriel"), 2, job.stdout)
                 self.assertEqual(job.stderr.count("HEAP SUMMARY:"), 2, job.stderr)
+
+    def test_a_larger_reserve_serves_windows(self):
+        for host in HOSTS:
+            with self.subTest(host=host):
+                job = launch(host, "valgrind", "--leak-check=full", program(host, "one_put"),
+                             ORIEL_RESERVE="128M", ORIEL_VERBOSE="1")
+                self.assertEqual((job.returncode, job.stdout.count("memory=42")), (0, 2), job.stdout + job.stderr)
+                self.assertIn("other ranks reach its memory by direct", job.stderr)
 
 
 if __name__ == "__main__":

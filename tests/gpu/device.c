@@ -183,7 +183,8 @@ void device_write(void *device, const void *host, size_t len_bytes)
 {
     NEED(memcpy_sync,
          ((oriel_cu_pointer)(uintptr_t)device, (oriel_cu_pointer)(uintptr_t)host, len_bytes));
-    NEED(ctx_synchronize, ()); /* such a copy may return before the bytes have arrived */
+    /* such a copy may return before the bytes have arrived; other streams are not waited for */
+    NEED(stream_synchronize, (NULL));
 }
 
 void device_read(void *host, const void *device, size_t len_bytes)

@@ -1,7 +1,7 @@
 /* The order of copies on the streams of a GPU: which calls complete them, and that a window's
  * operations are in the order of the stream that the program has named. The rows on the stand-in
- * delay what is on a stream, so a call that does not wait is found. And device memory that MPI
- * allocates. */
+ * hold what is on a stream until a call waits for it, so a call that does not wait is found. And
+ * device memory that MPI allocates. */
 #include "device.h"
 
 #include "../mpi/harness.h"
@@ -129,6 +129,8 @@ static void slots_put_and_got_in_order(const struct device_window *window)
     static char got[BYTES];
     char *other = device_alloc_on_next(BYTES);
     device_fill(window->buffer, 80, BYTES);
+    /* of the streams that the flush has left to wait for, that of the gets is the first */
+    MPI_Get(other, SLOT_BYTES, MPI_BYTE, right(), 0, SLOT_BYTES, MPI_BYTE, window->win);
     for (int i = 0; i < SLOTS; i++) {
         MPI_Put(window->buffer + i * SLOT_BYTES, SLOT_BYTES, MPI_BYTE, right(), i * SLOT_BYTES,
                 SLOT_BYTES, MPI_BYTE, window->win);

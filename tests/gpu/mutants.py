@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """Removes one step of the support for memory of GPUs at a time, and expects a case of the tests here
-to fail or to hang, on the stand-in for the driver with long delays.
+to fail or to hang, on the stand-in for the driver: what is on a stream is held until a call waits
+for it, and then delayed.
 
-mutants.py --build FOLDER: a build folder with MPICH. Each row has a file of src/, a piece that is
+mutants.py --build FOLDER: a build folder. Rows take turns with its hosts. Each row has a file of src/, a piece that is
 there once, its replacement, the program, its case, and the removed step. The unchanged library must
 pass. The status is 0 if every mutant is noticed. --rows only checks that the rows follow the code."""
 
@@ -18,9 +19,9 @@ sys.path.insert(0, os.path.dirname(HERE))
 import mutation  # noqa: E402
 
 TREE = os.path.dirname(os.path.dirname(HERE))
-LIBRARY = "lib/oriel/mpich/liboriel.so"
-ATTEMPTS = 6  # the delays are random: a mutant may pass once
-SETTINGS = ("STANDIN_STRICT=1", "STANDIN_DELAY_US=2000")
+LIBRARY = "lib/oriel/%s/liboriel.so"
+ATTEMPTS = 6  # each has other delays: a mutant may pass once
+SETTINGS = ("STANDIN_STRICT=1", "STANDIN_HOLD=1", "STANDIN_DELAY_US=2000")
 OPTIONS = {"device_pipeline": ["--node-size", "1"]}  # of tests/launch
 
 MUTANTS = [
@@ -98,11 +99,11 @@ def stale_rows():
             yield f"{name}: {step}: {stale}"
 
 
-def passes(library, program, case):
-    settings = [f"LD_LIBRARY_PATH={library.build}/tests/gpu/standin", f"TEST_PLUGIN={library.build}/tests/gpu/device_plugin.so", *SETTINGS]
-    command = [os.path.join(TREE, "tests", "launch"), "--build", library.folder, "--host", "mpich", "-n", "2", "--timeout", "60",
+def passes(library, host, program, case, seed):
+    settings = [f"STANDIN_SEED={seed}", f"LD_LIBRARY_PATH={library.build}/tests/gpu/standin", f"TEST_PLUGIN={library.build}/tests/gpu/device_plugin.so", *SETTINGS]
+    command = [os.path.join(TREE, "tests", "launch"), "--build", library.folder, "--host", host, "-n", "2", "--timeout", "60",
                *OPTIONS.get(program, []), *(word for setting in settings for word in ("--env", setting)),
-               "--", f"{library.build}/tests/gpu/mpich/{program}", "--only", case]
+               "--", f"{library.build}/tests/gpu/{host}/{program}", "--only", case]
     return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
@@ -116,16 +117,19 @@ def main():
     if complaints or args.rows:
         print(*complaints, f"{len(MUTANTS)} rows, {len(complaints)} do not follow the code", sep="\n")
         return 1 if complaints else 0
-    rows = [row for row in MUTANTS if args.only in row[0] or args.only in row[5]]
+    build = os.path.abspath(args.build)
+    hosts = [host for host in ("mpich", "openmpi") if os.path.exists(os.path.join(build, LIBRARY % host))]
+    rows = [(hosts[i % len(hosts)], row) for i, row in enumerate(MUTANTS) if args.only in row[0] or args.only in row[5]]
     with tempfile.TemporaryDirectory() as folder:
-        library = mutation.Library(TREE, os.path.abspath(args.build), folder, LIBRARY)
-        for program, case in sorted({row[3:5] for row in rows}):
-            if not passes(library, program, case):
-                complaints.append(f"{program} {case}: the unchanged library fails")
-        for name, piece, instead, program, case, step in rows:
+        libraries = {host: mutation.Library(TREE, build, os.path.join(folder, host), LIBRARY % host) for host in hosts}
+        for host, program, case in sorted({(host, *row[3:5]) for host, row in rows}):
+            if not passes(libraries[host], host, program, case, 1):
+                complaints.append(f"{host} {program} {case}: the unchanged library fails")
+        for host, (name, piece, instead, program, case, step) in rows:
+            library = libraries[host]
             library.make(name, mutation.replace(source(name), piece, instead))
-            noticed = not all(passes(library, program, case) for _ in range(ATTEMPTS))
-            print("noticed" if noticed else "not noticed", step, flush=True)
+            noticed = next((i for i in range(1, ATTEMPTS + 1) if not passes(library, host, program, case, i)), None)
+            print(f"{host}: noticed by attempt {noticed}:" if noticed else f"{host}: not noticed:", step, flush=True)
             complaints += [] if noticed else [f"{name}: {step}: {program} {case} does not notice"]
     print(*complaints, f"{len(rows)} mutants, {len(complaints)} complaints", sep="\n")
     return 1 if complaints or not rows else 0

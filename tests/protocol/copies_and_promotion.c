@@ -5,27 +5,60 @@
 
 #include "memory/agent_area.h"
 #include "memory/promote/promote.h"
+#include "transport/remote_writers.h"
 #include "transport/transport.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 
 enum { PART_BYTES = 512 << 10, PIECES = 20 };
 
 static enum oriel_barrier_method means;
 static const struct oriel_transport *by;
 static bool only_reads;
+static struct oriel_remote_writers *writers_of_target;
 
 /* The part that this rank writes. */
 static struct oriel_remote part_of(const struct oriel_window *window)
 {
     struct oriel_peer *peer = window->group->peers[0];
+    writers_of_target = oriel_file_remote_writers(peer->base);
     return (struct oriel_remote){
         .address = window_memory(window, 0)[0] + (uint64_t)(window->rank - 1) * PART_BYTES,
         .pid = peer->identity.pid,
         .agent = by == &oriel_transport_agent ? oriel_agent_of(peer) : NULL,
-        .writers = oriel_file_remote_writers(peer->base)};
+        .writers = writers_of_target};
+}
+
+/* Instead of the C library's: the kernel copies only while this process owns a slot of the target
+ * (E4 in remote_writers.h). A move that begins then does not end before; it may only give up, after
+ * 100 ms. Some copies take long enough for that. */
+ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long local_count,
+                          const struct iovec *remote, unsigned long remote_count,
+                          unsigned long flags)
+{
+    const _Atomic uint32_t *moving = &writers_of_target->moving.value;
+    const uint64_t begin_ns = oriel_now_ns();
+    const uint32_t before = atomic_load(moving);
+    bool is_owner = false;
+    for (int i = 0; i < ORIEL_REMOTE_WRITERS_SLOTS; i++)
+        is_owner = is_owner ||
+                   atomic_load(&writers_of_target->slots[i].owner) == oriel_identity_own_word();
+    team_expect(is_owner);
+    bool is_long = team_random() % 4 == 0;
+    while (is_long && atomic_load(moving) == before && oriel_now_ns() - begin_ns < 5000000)
+        sched_yield();
+    if (is_long && atomic_load(moving) != before)
+        usleep(1000);
+    long moved =
+        syscall(SYS_process_vm_writev, (long)pid, local, local_count, remote, remote_count, flags);
+    bool has_ended = before % 2 == 0 && atomic_load(moving) - before >= 2;
+    team_expect(!has_ended || oriel_now_ns() - begin_ns > 50000000);
+    return moved;
 }
 
 static void fill(uint64_t *words, uint64_t len_bytes)

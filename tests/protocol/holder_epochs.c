@@ -338,9 +338,29 @@ static void reuse(struct oriel_window *window)
     }
 }
 
+static void enter_and_leave(struct oriel_window *window)
+{
+    struct oriel_handle_area *area = area_with_handle(window);
+    struct oriel_holder *entry;
+    if (window->rank == OWNER) {
+        atomic_store(&area->withdrawn, 1);
+        atomic_store(&area->key, 0);
+    } else {
+        team_expect(oriel_holder_enter(area, &entry) == ORIEL_OK);
+    }
+    team_barrier();
+    team_expect(window->rank != OWNER || !oriel_handle_is_unused(area));
+    team_barrier();
+    if (window->rank != OWNER)
+        oriel_holder_leave(entry);
+    team_barrier();
+    team_expect(window->rank != OWNER || oriel_handle_is_unused(area));
+}
+
 static void areas_are_reused_without_entries(void **state)
 {
     (void)state;
+    team_run(2, enter_and_leave);
     team_run_sizes(reuse);
 }
 

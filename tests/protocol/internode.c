@@ -1,6 +1,8 @@
 /* src/internode/origin/origin_sync.c: operations on other nodes are complete after their flush;
  * each failure is reported once. */
 #include "internode/origin/flush_several.h"
+#include "internode/origin/target_flags.h"
+
 #include "simulated_nodes.h"
 #include "no_memory.h"
 
@@ -402,6 +404,9 @@ static void lack_memory(struct oriel_window *whole)
         enum oriel_status status = oriel_internode_flush(window, -1);
         no_buffers_here = false;
         team_expect(status == (i > 1 && window->n > 2 ? ORIEL_E_NO_MEM : ORIEL_OK));
+        int32_t marked = oriel_internode_flag_next(window->internode, -1, ORIEL_INTERNODE_SENT);
+        /* the first target, for which there was no memory, is still to be flushed */
+        team_expect(marked == (status == ORIEL_OK ? -1 : nodes_remote_rank(window)));
         team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
         for (int32_t rank = 0; rank < window->n; rank++)
             team_expect(!oriel_is_internode(window, rank) || nodes_peek(whole, rank, own()) == i);

@@ -1,5 +1,7 @@
 /* src/internode/origin/origin_sync.c: threads of one process send, flush, lock and unlock
  * concurrently. */
+#include "internode/origin/target_flags.h"
+
 #include "simulated_nodes.h"
 
 #include <pthread.h>
@@ -74,6 +76,47 @@ static void internode_f1_f3_flush_completes_messages_of_other_threads(void **sta
     (void)state;
     nodes_run(2, 2, two_threads_send_and_flush);
     nodes_run(4, 2, two_threads_send_and_flush);
+}
+
+static struct oriel_window *sender;
+static _Thread_local unsigned delays_left; /* until this thread sends */
+
+static void send_at_a_delay(void)
+{
+    if (delays_left > 0 && --delays_left == 0)
+        team_expect(nodes_put(sender, nodes_remote_rank(sender), own(), 1) == ORIEL_OK);
+}
+
+/* F2: a message that is sent while a flush sends its request is marked for the next flush. It is
+ * sent in each of the flush's first delays in turn, in place of another thread. */
+static void send_during_flushes(struct oriel_window *whole)
+{
+    enum { DELAYS = 4 };
+    struct oriel_window *window = nodes_open();
+    int32_t target = nodes_remote_rank(window);
+    sender = window;
+    for (unsigned number = 1; number <= DELAYS && delays_left == 0; number++) {
+        team_expect(nodes_put(window, target, own(), 0) == ORIEL_OK);
+        delays_left = number;
+        team_expect(oriel_internode_flush(window, target) == ORIEL_OK);
+        bool is_sent = delays_left == 0;
+        team_expect(is_sent || number > 1);
+        int32_t marked = oriel_internode_flag_next(window->internode, -1, ORIEL_INTERNODE_SENT);
+        team_expect(marked == (is_sent ? target : -1));
+        team_expect(oriel_internode_flush(window, -1) == ORIEL_OK);
+        team_expect(nodes_peek(whole, target, own()) == is_sent);
+    }
+    delays_left = 0;
+    nodes_close(window);
+    nodes_stop();
+}
+
+static void internode_f2_a_message_during_a_flush_is_marked(void **state)
+{
+    (void)state;
+    team_at_delay = send_at_a_delay;
+    nodes_run(2, 2, send_during_flushes);
+    team_at_delay = NULL;
 }
 
 static void *flush_all_on(void *context)
@@ -163,6 +206,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(internode_f1_f3_flush_completes_messages_of_other_threads),
+        cmocka_unit_test(internode_f2_a_message_during_a_flush_is_marked),
         cmocka_unit_test(internode_unlock_during_another_threads_flushes_releases),
         cmocka_unit_test(internode_lock_all_acquires_each_lock_once),
     };

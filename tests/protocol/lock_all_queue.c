@@ -119,7 +119,7 @@ static void close_cycle_of_windows(struct oriel_window *whole)
         team_barrier();
     }
     for (int i = 0; i < TIMES; i++) {
-        const uint64_t before[] = {*queues[0] >> 32, *queues[1] >> 32};
+        const uint64_t before[] = {*queues[0], *queues[1]};
         team_barrier();
         if (origin >= 0) {
             team_expect(oriel_lock_all(windows[0]) == ORIEL_OK &&
@@ -130,9 +130,13 @@ static void close_cycle_of_windows(struct oriel_window *whole)
         if (writer >= 0)
             lock_once(windows[writer], target);
         if (origin >= 0) {
-            while (*queues[0] >> 32 == before[0] || *queues[1] >> 32 == before[1])
+            while (*queues[0] >> 32 == before[0] >> 32 || *queues[1] >> 32 == before[1] >> 32)
                 sched_yield();
             take(windows[1 - origin], target);
+            /* it shares the position of the other: by its own it would wait until J5 */
+            team_expect((uint32_t)(*queues[1 - origin] - before[1 - origin]) == 1);
+            team_flag_set(origin, (uint32_t)i + 1);
+            team_flag_await(1 - origin, (uint32_t)i + 1);
             team_expect(oriel_unlock_all(windows[1]) == ORIEL_OK &&
                         oriel_unlock_all(windows[0]) == ORIEL_OK);
         }

@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-enum { TIMES = 3 };
+enum { TIMES = 3, SETTLE_US = 50000 };
 
 static void take(struct oriel_window *window, int32_t target)
 {
@@ -84,6 +84,7 @@ static void begin_in_opposite_orders(struct oriel_window *whole)
                 sched_yield();
             begin(windows[1 - own.index], own.target);
             atomic_fetch_add(&team->flags[1 - own.index], 1);
+            usleep(SETTLE_US); /* the exclusive locks could be acquired by then */
             for (int w = 0; w < 2; w++) {
                 atomic_fetch_sub(&team->flags[w], 1);
                 end(windows[w]);

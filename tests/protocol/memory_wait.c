@@ -82,6 +82,42 @@ static void memory_wait_w3_m3_lose_no_wake(void **state)
     team_run(2, all_around_the_sleep);
 }
 
+static char *sleeper_base;
+
+/* Of rank 0: the second delay after M3 is between M4 and M5. */
+static void hold_before_the_sleep(void)
+{
+    static int since_m3;
+    if (team_rank != 0 || !oriel_load_has(&oriel_file_life(sleeper_base)->word, ORIEL_LIFE_SLEEPS))
+        return;
+    if (++since_m3 == 2) {
+        team_flag_set(0, 1);
+        team_flag_await(1, 1);
+    }
+}
+
+static void complete_before_the_sleep(struct oriel_window *window)
+{
+    if (window->rank == 0) {
+        sleeper_base = window->control_bases[0];
+        team_expect(await_word(window, 0, 1) == ORIEL_OK);
+        team_expect(atomic_load(&team->flags[0]) == 1 && team_timeouts == 0);
+    } else {
+        team_flag_await(0, 1);
+        store_word(window, 0, 0, 1);
+        complete_one(window, 0);
+        team_flag_set(1, 1);
+    }
+}
+
+static void memory_wait_w5_prevents_a_sleep_that_begins(void **state)
+{
+    (void)state;
+    team_at_delay = hold_before_the_sleep;
+    team_run(2, complete_before_the_sleep);
+    team_at_delay = NULL;
+}
+
 /* All others sleep before rank 0 changes the words of all. */
 static void wake_every_rank(struct oriel_window *window)
 {
@@ -177,6 +213,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_wait_w3_m3_lose_no_wake),
+        cmocka_unit_test(memory_wait_w5_prevents_a_sleep_that_begins),
         cmocka_unit_test(memory_wait_w6_wakes_all_sleepers),
         cmocka_unit_test(memory_wait_m4_sees_what_precedes),
         cmocka_unit_test(killed_rank_is_reported_by_memory_wait),

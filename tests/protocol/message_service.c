@@ -251,13 +251,14 @@ unsigned long service_sleeps(void)
 }
 
 _Atomic uint32_t service_naps;
+_Atomic uint32_t service_main_naps;
 
 int __real_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {
-    atomic_fetch_add(&service_naps, gettid() != getpid());
+    atomic_fetch_add(gettid() == getpid() ? &service_main_naps : &service_naps, 1);
     return __real_nanosleep(time, left);
 }
 

@@ -55,6 +55,7 @@ extern _Atomic uint32_t service_polls;
 extern struct oriel_event service_signals; /* set by SIGNAL; from 0 at each start */
 extern bool service_has_threads;      /* the service reports that several threads may be in calls */
 extern _Atomic uint32_t service_naps; /* of threads other than the main one */
+extern _Atomic uint32_t service_main_naps;
 extern const struct oriel_net_service service_functions;
 
 /* Whether the network delivers some messages late and some twice. */

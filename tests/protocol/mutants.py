@@ -125,7 +125,10 @@ def complaint(program, test, limit_s=None):
     result = subprocess.run([program, test], env=environment, capture_output=True, text=True, check=False)
     if "1 test(s) run" not in result.stdout + result.stderr:
         raise Failure(f"{program} has no test {test}")
-    return None if result.returncode == 0 else result.stderr.split("\n", maxsplit=1)[0]
+    if result.returncode == 0:
+        return None
+    # the sums of another group of the program's tests may come first
+    return next(line for line in result.stderr.split("\n") if not line.startswith("[  PASSED  ]"))
 
 
 def stale_rows(tree, rows):
@@ -149,7 +152,7 @@ def report_stale_rows(tree, rows):
 
 
 def noticed(builder, number, mutant):
-    """The failing test's message, or None."""
+    """The number of attempts until the test fails, and its message; or None."""
     path, changes, program, test, _ = mutant
     folder = os.path.join(builder.folder, str(number))
     mutated = os.path.join(folder, path)
@@ -160,21 +163,22 @@ def noticed(builder, number, mutant):
         file.write(text)
     executable = os.path.join(folder, program + ".test")
     builder.link_changed(program, executable, path, folder)
-    failure = None
-    for _ in range(ATTEMPTS):
-        failure = failure or complaint(executable, test, LIMIT_S)
-    return failure
+    for attempt in range(1, ATTEMPTS + 1):
+        failure = complaint(executable, test, LIMIT_S)
+        if failure is not None:
+            return attempt, failure
+    return None
 
 
 def check(builder, number):
     path, _, program, test, removed = MUTANTS[number]
     try:
-        failure = noticed(builder, number, MUTANTS[number])
+        found = noticed(builder, number, MUTANTS[number])
     except Failure as failure:
         return False, f"BROKEN    {path}: {removed}\n{failure}"
-    if failure is None:
+    if found is None:
         return False, f"SURVIVED  {path}: {removed} ({program}: {test})"
-    return True, f"noticed   {path}: {removed} ({program}: {test})\n          {failure}"
+    return True, f"noticed   {path}: {removed} ({program}: {test})\n          attempt {found[0]}: {found[1]}"
 
 
 def parser_of(description):

@@ -131,7 +131,7 @@ INTERNODE = [
                      "        oriel_delay();\n"
                      "        if (target >= 0 && kind == ORIEL_INTERNODE_FLUSH)\n            (void)oriel_internode_flag_take(window->internode, target, mark);\n"
                      "        rank = target < 0 ? oriel_internode_flag_take(window->internode, -1, mark) : -1;\n")],
-     "internode_threads", "internode_f1_f3_flush_completes_messages_of_other_threads", "F2: the mark is cleared before the flush is sent"),
+     "internode_threads", "internode_f2_a_message_during_a_flush_is_marked", "F2: the mark is cleared before the flush is sent"),
     ("internode/origin/origin_sync.c", [("    pthread_mutex_lock(&window->internode->flushing);\n    oriel_flush_send(", "    oriel_flush_send("),
                     ("    pthread_mutex_unlock(&window->internode->flushing);\n    return oriel_first_failure_raise(&first);\n}\n\nenum oriel_status oriel_internode_flush(",
                      "    return oriel_first_failure_raise(&first);\n}\n\nenum oriel_status oriel_internode_flush(")],
@@ -280,7 +280,7 @@ INTERNODE = [
      "lazy_lock", "lazy_lock_k2_deferred_operations_execute_in_order", "K2: they are executed when the lock is acquired"),
     ("internode/target/deferred_queue.c", [("        kept->last->next = copy;\n    kept->last = copy;\n", "        copy->next = kept->first;\n    kept->first = copy;\n    if (kept->last == NULL)\n        kept->last = copy;\n")],
      "lazy_lock", "lazy_lock_k2_deferred_operations_execute_in_order", "K2: in their order"),
-    ("internode/target/target_sync.c", [("        if (head->b != 0 && !is_all)\n            window->internode->refused[head->from] |= ORIEL_INTERNODE_EPOCH_REFUSED; /* K3 */\n", "")],
+    ("internode/target/target_sync.c", [("        else if (head->b != 0 && !is_all)\n            window->internode->refused[head->from] |= ORIEL_INTERNODE_EPOCH_REFUSED; /* K3 */\n", "")],
      "lazy_lock", "lazy_lock_k3_refused_epoch_does_nothing", "K3: a refused lock blocks its epoch"),
     ("internode/target/target_sync.c", [("        window->internode->refused[head->from] &= (uint8_t)~ORIEL_INTERNODE_EPOCH_REFUSED;\n", "        (void)window;\n")],
      "lazy_lock", "lazy_lock_k3_refused_epoch_does_nothing", "K3: up to its unlock"),

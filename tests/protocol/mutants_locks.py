@@ -241,14 +241,14 @@ LOCKS = [
     ("sync/access_words.c", [("    atomic_store_explicit(&window->control->access_offset, offset, memory_order_release);\n", "")],
      "deaths", "killed_shared_holder_is_reported", "access words are published before L1"),
     ("sync/access_words.c", [("    pthread_mutex_lock(&making);\n", ""), ("    pthread_mutex_unlock(&making);\n", "")],
-     "pscw_counters", "partners_p3_are_made_once_by_many_threads", "access words are created once"),
+     "pscw_counters", "access_words_are_created_once_by_two_threads", "access words are created once"),
     ("sync/access_words.c", [("    if (oriel_window_access(window) != window->group->absent)\n        return ORIEL_OK;\n    if (oriel_file_alloc",
                         "    if (oriel_file_alloc")],
      "pscw_counters", "partners_p3_are_made_once_by_many_threads", "access words: the check is repeated under the mutex"),
 
     ("sync/accumulate_mutex.c", [("    return atomic_compare_exchange_strong_explicit(&mutex->word, &free_word, as, memory_order_acquire,\n"
                        "                                                   memory_order_relaxed); /* M1 */",
-                       "    free_word = oriel_load_relaxed(&mutex->word);\n    if (free_word == 0)\n"
+                       "    free_word = oriel_load_relaxed(&mutex->word);\n    oriel_delay();\n    if (free_word == 0)\n"
                        "        oriel_store_relaxed(&mutex->word, as);\n    return free_word == 0;")],
      "accumulate_mutex", "mutex_p1_publishes_stores", "M1: check and acquire are one step"),
     ("sync/accumulate_mutex.c", [("        syscall(SYS_futex, &mutex->word, FUTEX_WAKE, 1, NULL, NULL, 0);", "        sched_yield();")],

@@ -186,6 +186,46 @@ static void partners_p3_are_made_once_by_many_threads(void **state)
     team_run(1, make_in_threads);
 }
 
+/* Between the creation of access words and their use by the window: long enough for another thread
+ * to create some, too. */
+static void create_late(void)
+{
+    uint64_t begin_ns = oriel_now_ns();
+    atomic_fetch_add(&threads_locked, 1);
+    while (atomic_load(&threads_ready) < 2)
+        sched_yield();
+    while (atomic_load(&threads_locked) < 2 && oriel_now_ns() - begin_ns < 100000000)
+        sched_yield();
+}
+
+static void *create_in_thread(void *context)
+{
+    atomic_fetch_add(&threads_ready, 1);
+    team_expect(oriel_access_words_create(context) == ORIEL_OK);
+    return NULL;
+}
+
+static void create_in_threads(struct oriel_window *window)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        team_expect(pthread_create(&threads[i], NULL, create_in_thread, window) == 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    team_expect(threads_locked == 1);
+    oriel_access_words_close(window);
+    window->control->access_offset = 0;
+    window->access = window->group->absent;
+}
+
+static void access_words_are_created_once_by_two_threads(void **state)
+{
+    (void)state;
+    team_at_delay = create_late;
+    team_run(1, create_in_threads);
+    team_at_delay = NULL;
+}
+
 /* Allocates all of this process's memory file, or frees it. */
 static void exhaust(bool take)
 {
@@ -263,6 +303,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(partners_p1_p2_are_found_while_tables_grow),
         cmocka_unit_test(partners_n3_wakes_sleepers),
         cmocka_unit_test(partners_p3_are_made_once_by_many_threads),
+        cmocka_unit_test(access_words_are_created_once_by_two_threads),
         cmocka_unit_test(partners_and_access_without_memory_change_nothing),
     };
     return team_main(tests, argc, argv);

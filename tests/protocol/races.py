@@ -137,13 +137,13 @@ def check_weakened(builder, number):
     except Failure as failure:
         print(f"BROKEN    {path}: {removed}\n{failure}", flush=True)
         return False
-    for _ in range(ATTEMPTS):
+    for attempt in range(1, ATTEMPTS + 1):
         _, output = run(executable, test)
         if "1 test(s) run" not in output and RACE not in output:
             print(f"BROKEN    {program} has no test {test}", flush=True)
             return False
         if RACE in output:
-            print(f"reported  {path}: {removed} ({program}: {test})", flush=True)
+            print(f"reported  {path}: {removed} ({program}: {test}), attempt {attempt}", flush=True)
             return True
     print(f"SILENT    {path}: {removed} ({program}: {test})", flush=True)
     return False

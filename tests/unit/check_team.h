@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +64,7 @@ static inline pid_t team_fork(int rank, void (*body)(int rank))
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         alarm(team_limit_s());
         oriel_shm_leave();
         EXPECT(oriel_shm_join(team->path) == ORIEL_OK);
@@ -73,11 +75,18 @@ static inline pid_t team_fork(int rank, void (*body)(int rank))
     return pid;
 }
 
+static inline bool team_ended_well(int status, bool is_dying)
+{
+    return is_dying ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
+                    : WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 /* Runs body in n processes with shared memory of board_bytes. Bit r of dying: that process ends by
- * a signal. */
+ * a signal. A process that fails ends the others, which may wait for it. */
 static inline void team_run(int n, uint64_t board_bytes, unsigned dying, void (*body)(int rank))
 {
     pid_t pids[TEAM_MOST];
+    bool is_well = true;
     void *room =
         mmap(NULL, sizeof *team, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(room != MAP_FAILED);
@@ -86,16 +95,23 @@ static inline void team_run(int n, uint64_t board_bytes, unsigned dying, void (*
     assert_int_equal(oriel_shm_make_sized(n, board_bytes, team->path, sizeof team->path), ORIEL_OK);
     for (int rank = 0; rank < n; rank++)
         pids[rank] = team_fork(rank, body);
-    for (int rank = 0; rank < n; rank++) {
+    for (int running = n; running > 0; running--) {
         int status = 0;
-        assert_int_equal(waitpid(pids[rank], &status, 0), pids[rank]);
-        if (dying & (1u << rank))
-            assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        else
-            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        const pid_t pid = waitpid(-1, &status, 0);
+        assert_true(pid > 0);
+        for (int rank = 0; rank < n; rank++) {
+            if (pids[rank] == pid) {
+                is_well = is_well && team_ended_well(status, (dying & (1u << rank)) != 0);
+                pids[rank] = 0;
+            }
+        }
+        for (int rank = 0; rank < n && !is_well; rank++)
+            if (pids[rank] != 0)
+                kill(pids[rank], SIGKILL);
     }
     oriel_shm_leave();
     munmap(room, sizeof *team);
+    assert_true(is_well);
 }
 
 static inline void team_die(void)

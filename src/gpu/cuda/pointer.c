@@ -20,11 +20,12 @@ enum { CACHED = 64 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct oriel_gpu_memory cached[CACHED]; /* device memory; start is 0 in a free entry */
+static unsigned used; /* entries that have ever been stored: an operation searches no others */
 static unsigned next_replaced;
 
 static struct oriel_gpu_memory *cache_find(uint64_t address)
 {
-    for (unsigned i = 0; i < CACHED; i++)
+    for (unsigned i = 0; i < used; i++)
         if (cached[i].start <= address && address < cached[i].end)
             return &cached[i];
     return NULL;
@@ -33,8 +34,10 @@ static struct oriel_gpu_memory *cache_find(uint64_t address)
 static void cache_store(const struct oriel_gpu_memory *memory)
 {
     struct oriel_gpu_memory *entry = cache_find(memory->start);
-    if (entry == NULL)
+    if (entry == NULL) {
         entry = &cached[next_replaced++ % CACHED];
+        used = used < CACHED ? used + 1 : CACHED;
+    }
     *entry = *memory;
 }
 

@@ -149,6 +149,7 @@ static void read_settings(void)
     standin_settings.is_strict = number("STANDIN_STRICT", 0);
     standin_settings.memory_bytes = (size_t)number("STANDIN_MEMORY", 1LL << 32);
     standin_settings.delay_us = (unsigned)number("STANDIN_DELAY_US", 0);
+    standin_settings.holds = number("STANDIN_HOLD", 0);
     standin_settings.seed = (uint64_t)number("STANDIN_SEED", 1) * 2 + 1;
     standin_settings.thread_ms = (uint64_t)number("STANDIN_THREAD_MS", 10000);
     char *fail = getenv("STANDIN_FAIL");

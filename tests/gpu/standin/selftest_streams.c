@@ -1,6 +1,8 @@
 /* Streams, events, copies and injected errors. */
 #include "selftest.h"
 
+#include <sched.h>
+
 static void in_flight(void)
 {
     start();
@@ -18,12 +20,21 @@ static void in_flight(void)
     EXPECT_OK(cu.event_record(event, streams[0]));
     EXPECT_OK(cu.stream_wait_event(streams[1], event, 0));
     EXPECT_OK(cu.memcpy_dtoh_async(pinned, pointer, 8, streams[1]));
-    /* each of the four operations sleeps up to half a second */
-    EXPECT_CODE(cu.stream_query(streams[1]), ORIEL_CU_ERROR_NOT_READY);
+    usleep(10000); /* they would end now, if they were not held */
     EXPECT(pinned[0] == 0);
+    EXPECT_CODE(cu.stream_query(streams[1]), ORIEL_CU_ERROR_NOT_READY);
     EXPECT_OK(cu.stream_synchronize(streams[1]));
     EXPECT(pinned[0] == 7);
     EXPECT_OK(cu.event_query(event));
+    /* questions, too, let them begin */
+    EXPECT_OK(cu.memset_d8_async(pointer, 8, 8, streams[1]));
+    while (cu.stream_query(streams[1]) == ORIEL_CU_ERROR_NOT_READY) {
+        sched_yield();
+    }
+    EXPECT_OK(cu.event_record(event, streams[1]));
+    while (cu.event_query(event) == ORIEL_CU_ERROR_NOT_READY) {
+        sched_yield();
+    }
     EXPECT_OK(cu.event_synchronize(event));
     EXPECT_OK(cu.event_destroy(event));
 }
@@ -31,7 +42,7 @@ static void in_flight(void)
 void streams_are_asynchronous_and_ordered_by_events(void **state)
 {
     (void)state;
-    passes_with(in_flight, "STANDIN_DELAY_US=500000");
+    passes_with(in_flight, "STANDIN_HOLD=1");
 }
 
 static void default_stream(void)

@@ -53,6 +53,7 @@ struct standin_settings {
     bool is_strict;
     size_t memory_bytes; /* of each device */
     unsigned delay_us;   /* at most, before each operation of a stream */
+    bool holds;          /* an operation of a stream begins when a call waits or asks for it */
     uint64_t seed;
     uint64_t thread_ms; /* at most, of a kernel's thread */
 };

@@ -6,6 +6,8 @@
  * stream that waits for it. Nothing waits in a circle: all waits are for operations that were
  * queued before.
  *
+ * With STANDIN_HOLD, an operation begins when a call waits for it, or asks whether it is complete.
+ *
  * Structs of streams and events are never freed, so a handle that was destroyed is recognised. */
 #include "standin.h"
 
@@ -20,7 +22,8 @@ struct oriel_cu_stream {
     bool is_legacy, is_destroyed;
     struct standin_operation *first, **end; /* queued; the first may be executing */
     uint64_t queued, complete;              /* operations so far */
-    pthread_cond_t work;                    /* something is queued, or the stream was destroyed */
+    uint64_t wanted;                        /* until this one, a call waited or asked */
+    pthread_cond_t work;                    /* the first may begin, or the stream was destroyed */
     uint64_t random;
 };
 
@@ -41,8 +44,18 @@ static bool is_over(const struct standin_wait *wait)
     return !wait->stream || wait->stream->complete >= wait->sequence;
 }
 
+/* Lets the operations begin. */
+static void want(const struct standin_wait *wait)
+{
+    if (wait->stream && wait->stream->wanted < wait->sequence) {
+        wait->stream->wanted = wait->sequence;
+        pthread_cond_signal(&wait->stream->work);
+    }
+}
+
 static void wait_for(struct standin_wait wait)
 {
+    want(&wait);
     while (!is_over(&wait)) {
         pthread_cond_wait(&progress, &standin_mutex);
     }
@@ -80,12 +93,18 @@ static void execute_first(struct oriel_cu_stream *stream)
     pthread_cond_broadcast(&progress);
 }
 
+static bool first_may_begin(const struct oriel_cu_stream *stream)
+{
+    return stream->first && (!standin_settings.holds || stream->is_destroyed ||
+                             stream->first->sequence <= stream->wanted);
+}
+
 static void *run_stream(void *argument)
 {
     struct oriel_cu_stream *stream = argument;
     pthread_mutex_lock(&standin_mutex);
     while (stream->first || !stream->is_destroyed) {
-        if (stream->first) {
+        if (first_may_begin(stream)) {
             execute_first(stream);
         } else {
             pthread_cond_wait(&stream->work, &standin_mutex);
@@ -266,6 +285,7 @@ oriel_cu_result standin_stream_query(struct oriel_cu_stream *stream)
     }
     result = standin_stream_find(stream, &stream);
     if (result == ORIEL_CU_SUCCESS && stream->complete < stream->queued) {
+        want(&(struct standin_wait){stream, stream->queued});
         result = ORIEL_CU_ERROR_NOT_READY;
     }
     return standin_end(result);
@@ -365,6 +385,7 @@ oriel_cu_result standin_event_query(struct oriel_cu_event *event)
         return result;
     }
     check_event(event);
+    want(&event->recorded);
     return standin_end(is_over(&event->recorded) ? event->context->lost : ORIEL_CU_ERROR_NOT_READY);
 }
 

@@ -361,11 +361,21 @@ static void words_w3_offer_nothing_old(void **state)
     team_run(PROCESSES, SHM_BYTES, 0, publish_acquired);
 }
 
-enum { WORDS_MOST = 1 << 16, MEMORIES = 40, LATE = (WORDS_MOST + 5) * 8 };
+enum { WORDS_MOST = 1 << 16, MEMORIES = 6, LATE = (WORDS_MOST + 5) * 8 };
+enum { HELD = 3, RELEASED }; /* of team->words: counts for all memories */
+
+/* Between a check for room and the link of the word: until all others have released. */
+static void link_last(void)
+{
+    team_at_delay = NULL;
+    uint64_t memory = atomic_fetch_add(&team->words[HELD], 1) + 1;
+    while (atomic_load(&team->words[RELEASED]) != memory * (uint64_t)(team->n - 1))
+        sched_yield();
+}
 
 /* All release to a new word of a non-empty chain, and all but one to another new word before, while
- * memory has room for one more. A rank that checks while there is room, and links while others
- * already share, is still among those acquired. */
+ * memory has room for one more. That one checks while there is room, and links while others
+ * already share; it is still among those acquired. */
 static void release_late_word(int rank)
 {
     oriel_tick *clock = calloc((size_t)team->n, sizeof *clock);
@@ -376,9 +386,17 @@ static void release_late_word(int rank)
             EXPECT(oriel_word_give(words, i * 8, false));
         atomic_store(&team->words[rank], oriel_order_now());
         team_barrier();
-        if (rank != memory % team->n)
+        if (rank == memory % team->n) {
+            team_at_delay = link_last;
+            EXPECT(oriel_word_give(words, LATE, false));
+            EXPECT(team_at_delay == NULL);
+        } else {
+            while (atomic_load(&team->words[HELD]) != (uint64_t)memory + 1)
+                sched_yield();
             EXPECT(oriel_word_give(words, LATE + 8 * (uint64_t)(1 + rank), false));
-        EXPECT(oriel_word_give(words, LATE, false));
+            EXPECT(oriel_word_give(words, LATE, false));
+            atomic_fetch_add(&team->words[RELEASED], 1);
+        }
         team_barrier();
         EXPECT(oriel_word_take(words, LATE));
         oriel_order_clock(clock);

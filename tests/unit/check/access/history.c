@@ -552,7 +552,8 @@ static void flags_are_reported_with_the_conflict(void **state)
     oriel_history_free(history);
 }
 
-int main(void)
+/* With an argument: only the test of that name. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conflicts_are_those_of_the_model),
@@ -570,5 +571,7 @@ int main(void)
         cmocka_unit_test(a_pair_of_sites_is_reported_once),
         cmocka_unit_test(flags_are_reported_with_the_conflict),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
