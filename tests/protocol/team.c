@@ -278,7 +278,7 @@ void team_run(int32_t n, team_body *body)
             process_run(i, body);
     }
     uint64_t forked_ns = oriel_now_ns();
-    uint64_t limit_ns = (limit_s != 0 ? limit_s : busy_limit_s(30)) * UINT64_C(1000000000);
+    uint64_t limit_ns = busy_limit_s(limit_s != 0 ? limit_s : 30) * UINT64_C(1000000000);
     while (running > 0 && oriel_now_ns() - forked_ns < limit_ns) {
         usleep(500);
         running = look(pids, processes, ended);
