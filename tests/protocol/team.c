@@ -28,7 +28,7 @@ _Thread_local uint32_t team_timeouts;
 bool team_leaves_zombies = true;
 
 static uint64_t first_seed;
-static unsigned limit_s;                /* of a team; 0: what the machine allows */
+static unsigned limit_s = 30;           /* of a team, on a machine of its own */
 static _Thread_local uint64_t begin_ns; /* of this rank's body */
 static bool has_threads = TEAM_SANITIZED;
 static _Thread_local uint64_t random_state;
@@ -278,7 +278,7 @@ void team_run(int32_t n, team_body *body)
             process_run(i, body);
     }
     uint64_t forked_ns = oriel_now_ns();
-    uint64_t limit_ns = busy_limit_s(limit_s != 0 ? limit_s : 30) * UINT64_C(1000000000);
+    uint64_t limit_ns = busy_limit_s(limit_s) * UINT64_C(1000000000);
     while (running > 0 && oriel_now_ns() - forked_ns < limit_ns) {
         usleep(500);
         running = look(pids, processes, ended);
