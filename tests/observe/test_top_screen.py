@@ -197,7 +197,7 @@ class Files(Case):
     PAGE = 4096
     MAGIC = 0x314c4549524f0a1a
     STATE_MAGIC = 0x0a544154534c524f
-    VERSION = 8
+    VERSION = 9
 
     def setUp(self):
         with open("/proc/self/stat", encoding="ascii") as file:
