@@ -99,6 +99,7 @@ static void close_cycle(struct oriel_window *whole)
         team_barrier();
         team_expect(atomic_load(inside) == 2 * i);
     }
+    nodes_await_turns(window);
     nodes_expect_free(window);
     nodes_close(window);
     nodes_stop();
@@ -143,6 +144,7 @@ static void close_cycle_of_windows(struct oriel_window *whole)
         team_barrier();
     }
     for (int i = 0; i < 2; i++) {
+        nodes_await_turns(windows[i]);
         nodes_expect_free(windows[i]);
         nodes_close(windows[i]);
     }
@@ -203,7 +205,7 @@ static void begin_in_turn(struct oriel_window *whole)
     int writer = index_on(0);
     follow(whole, window);
     const uint32_t writers_before[] = {writers(whole, targets[0]), writers(whole, targets[1])};
-    uint32_t readers_before = readers(whole, targets[0]);
+    const uint32_t readers_before[] = {readers(whole, targets[0]), readers(whole, targets[1])};
     team_barrier();
     if (origin == HOLDER) {
         begin(window, targets[0]);
@@ -211,7 +213,7 @@ static void begin_in_turn(struct oriel_window *whole)
     }
     team_barrier();
     if (writer == 2 || writer == 3) {
-        while (readers(whole, targets[0]) - readers_before < 2)
+        while (readers(whole, targets[0]) - readers_before[0] < 2)
             sched_yield();
         usleep(SETTLE_US); /* the rank with the other order waits by then, too */
     }
@@ -225,9 +227,12 @@ static void begin_in_turn(struct oriel_window *whole)
     } else if (origin == 0 || origin == 1) {
         for (int i = 0; i < 2; i++)
             await_writer(whole, targets[i], writers_before[i]);
+        while (origin == 1 && readers(whole, targets[0]) - readers_before[0] < 2)
+            team_expect(readers(whole, targets[1]) - readers_before[1] < 2); /* of origin 0 */
         team_expect(oriel_lock_all(window) == ORIEL_OK && oriel_unlock_all(window) == ORIEL_OK);
     }
     team_barrier();
+    nodes_await_turns(window);
     nodes_expect_free(window);
     nodes_close(window);
     nodes_stop();
@@ -294,6 +299,7 @@ static void wait_at_gates(struct oriel_window *whole)
         }
         team_barrier();
     }
+    nodes_await_turns(window);
     nodes_expect_free(window);
     nodes_close(window);
     nodes_stop();
@@ -350,6 +356,7 @@ static void overtake(struct oriel_window *whole)
         }
         team_barrier();
     }
+    nodes_await_turns(window);
     nodes_expect_free(window);
     nodes_close(window);
     nodes_stop();
@@ -384,6 +391,7 @@ static void mix(struct oriel_window *whole)
         team_expect(oriel_unlock_all(window) == ORIEL_OK);
     }
     team_barrier();
+    nodes_await_turns(window);
     nodes_expect_free(window);
     nodes_close(window);
     nodes_stop();

@@ -31,16 +31,6 @@ static uint32_t writers(_Atomic uint64_t *queue)
     return (uint32_t)(atomic_load(queue) >> 32);
 }
 
-/* A rank that has left another position is in the queue until its turn. */
-static void await_lock_without_writer(const struct oriel_window *window, int32_t target)
-{
-    if (team_rank == target)
-        while ((uint32_t)atomic_load(&window->control->lock.queue) !=
-               oriel_load_acquire(&window->control->lock.departed))
-            sched_yield();
-    team_barrier();
-}
-
 /* The first rank of the two nodes, and the second. */
 struct cast {
     int32_t target;
@@ -95,8 +85,8 @@ static void begin_in_opposite_orders(struct oriel_window *whole)
             team_expect(oriel_unlock(windows[own.index], own.target) == ORIEL_OK);
         }
         team_barrier();
-        await_lock_without_writer(windows[0], own.target);
-        await_lock_without_writer(windows[1], own.target);
+        nodes_await_turns(windows[0]);
+        nodes_await_turns(windows[1]);
     }
     for (int i = 0; i < 2; i++) {
         nodes_expect_free(windows[i]);
@@ -140,7 +130,7 @@ static void read_in_turns(struct oriel_window *whole)
         }
     }
     team_barrier();
-    await_lock_without_writer(window, own.target);
+    nodes_await_turns(window);
     nodes_expect_free(window);
     nodes_close(window);
     nodes_stop();

@@ -24,6 +24,7 @@ struct note service_stored_notes[ASKERS_MOST];
 _Atomic uint32_t service_stored_count;
 _Atomic int service_polls_left;
 _Atomic uint32_t service_polls;
+_Atomic bool service_lets_go;
 struct oriel_event service_signals;
 bool service_has_threads;
 
@@ -74,6 +75,9 @@ static void serve(const struct oriel_net_requester *asker, const struct oriel_id
         usleep(1000);
     } else if (note.op == VERY_SLOWLY) {
         usleep(6000);
+    } else if (note.op == HELD) {
+        while (!atomic_load(&service_lets_go))
+            usleep(50);
     } else if (note.op == SIGNAL) {
         oriel_event_signal(&service_signals);
     }

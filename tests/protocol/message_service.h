@@ -10,7 +10,7 @@
 
 enum { STREAMS = TEAM_MOST * 2, ASKERS_MOST = 256 };
 
-enum op { PASS, ECHO, STORE, SLOWLY, VERY_SLOWLY, SIGNAL };
+enum op { PASS, ECHO, STORE, SLOWLY, VERY_SLOWLY, HELD, SIGNAL };
 
 /* The head of every message. */
 struct note {
@@ -52,6 +52,7 @@ extern struct note service_stored_notes[ASKERS_MOST];
 extern _Atomic uint32_t service_stored_count;
 extern _Atomic int service_polls_left;
 extern _Atomic uint32_t service_polls;
+extern _Atomic bool service_lets_go;       /* the service of HELD ends */
 extern struct oriel_event service_signals; /* set by SIGNAL; from 0 at each start */
 extern bool service_has_threads;      /* the service reports that several threads may be in calls */
 extern _Atomic uint32_t service_naps; /* of threads other than the main one */

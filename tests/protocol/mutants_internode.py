@@ -191,7 +191,7 @@ INTERNODE = [
                                 "    pthread_mutex_unlock(&oriel_net.agent.mutex);\n    pthread_mutex_unlock(&serving);",
                                 "    pthread_mutex_lock(&oriel_net.agent.mutex);\n    bool is_armed = oriel_net_arm(&oriel_net.agent);\n"
                                 "    pthread_mutex_unlock(&oriel_net.agent.mutex);")],
-     "net_waiter_progress", "net_helper_that_leaves_meanwhile_is_replaced", "messages that arming brings are served by the serving thread"),
+     "net_waiter_progress", "net_no_thread_arms_while_another_serves", "messages that arming brings are served by the serving thread"),
     ("transport/ucx/send_peers.c", [("        peer->has_left = true;\n", "        continue;\n")],
      "net_edges", "net_goodbye_of_a_process_that_has_left_is_not_awaited", "a process that has said goodbye need not answer one"),
     ("internode/origin/origin_epochs.c", [("    enum oriel_status status = oriel_internode_flush_rdma(window, target); /* origin_sync.c, D1 */\n"

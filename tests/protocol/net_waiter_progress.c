@@ -4,11 +4,23 @@
  * more than messages, and when it naps. */
 #include "message_service.h"
 
+#include "transport/ucx/internal.h"
+
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ECHOES = 400, SIGNALS = 2000, SERIES = 50, ECHOES_EACH = 20, STAYS = 180, LOOKS = 40 };
+enum {
+    ECHOES = 400,
+    SIGNALS = 2000,
+    SERIES = 50,
+    ECHOES_EACH = 20,
+    STAYS = 180,
+    LOOKS = 40,
+    SETTLE_US = 50000,
+    ARMS = 100
+};
 
 static uint64_t served(void)
 {
@@ -165,14 +177,18 @@ static void net_delayed_helper_is_replaced(void **state)
     team_run(2, help_and_leave);
 }
 
-/* The agent's thread has decided to sleep aside; the helper leaves before it does. */
+/* The agent's thread has decided to sleep aside; the helper leaves before it does, and a message
+ * arrives. */
 static _Atomic bool is_about_to_sleep;
 static _Atomic bool has_left;
 
+/* Holds the agent's thread before A0: elsewhere it delays within oriel_net_arm, with the mutex. */
 static void await_the_helpers_end(void)
 {
-    if (gettid() == getpid())
+    if (gettid() == getpid() || pthread_mutex_trylock(&oriel_net.agent.mutex) != 0)
         return;
+    pthread_mutex_unlock(&oriel_net.agent.mutex);
+    oriel_net_drain_wakes();
     atomic_store(&is_about_to_sleep, true);
     while (!atomic_load(&has_left))
         usleep(50);
@@ -183,18 +199,20 @@ static void leave_before_the_sleep(struct oriel_window *window)
     service_start(window);
     struct stream stream = service_stream(1 - team_rank, 0);
     if (team_rank == 1) {
-        while (atomic_load(&team->flags[0]) == 0)
-            echo(&stream);
+        team_flag_await(0, 1);
         echo(&stream);
         team_flag_set(1, 1);
     } else {
+        usleep(SETTLE_US); /* the agent's thread sleeps by then */
         team_at_delay = await_the_helpers_end;
-        oriel_net_help_begin(ORIEL_NET_WAITS);
+        oriel_net_help_begin(ORIEL_NET_SERVES);
+        oriel_net_wake_agent();
         while (!atomic_load(&is_about_to_sleep))
-            oriel_net_help();
+            usleep(50);
         oriel_net_help_end();
-        atomic_store(&has_left, true);
         team_flag_set(0, 1);
+        usleep(SETTLE_US); /* the echo has arrived by then */
+        atomic_store(&has_left, true);
         team_flag_await(1, 1);
     }
     free(stream.data);
@@ -207,6 +225,33 @@ static void net_helper_that_leaves_meanwhile_is_replaced(void **state)
     service_has_limit = false;
     forget_counts();
     team_run(2, leave_before_the_sleep);
+}
+
+/* A thread that arms also polls, and could leave a message to a thread that has just served. */
+static void arm_while_another_serves(struct oriel_window *window)
+{
+    service_start(window);
+    struct stream stream = service_stream(1 - team_rank, 0);
+    if (team_rank == 1) {
+        service_send(&stream, HELD, 8, NULL);
+    } else {
+        while (served() == 0)
+            usleep(50);
+        for (int i = 0; i < ARMS; i++) { /* UCX itself refuses some */
+            team_expect(!oriel_net_arm_agent());
+            usleep(200);
+        }
+        atomic_store(&service_lets_go, true);
+    }
+    free(stream.data);
+    service_stop();
+}
+
+static void net_no_thread_arms_while_another_serves(void **state)
+{
+    (void)state;
+    forget_counts();
+    team_run(2, arm_while_another_serves);
 }
 
 /* Messages that a helper has left unfinished are completed after it has left. */
@@ -335,6 +380,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_helper_serves_arriving_messages),
         cmocka_unit_test(net_helper_that_leaves_is_replaced),
         cmocka_unit_test(net_helper_that_leaves_meanwhile_is_replaced),
+        cmocka_unit_test(net_no_thread_arms_while_another_serves),
         cmocka_unit_test(net_delayed_helper_is_replaced),
         cmocka_unit_test(net_helper_leaves_its_looks_to_the_agent),
         cmocka_unit_test(net_n1_holds_with_helpers),

@@ -9,6 +9,7 @@
 #include "sync/pscw_counters.h"
 #include "internode/target/am_dispatch.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -163,6 +164,14 @@ uint64_t nodes_read(struct oriel_window *window, int32_t target, uint64_t word)
     team_expect(nodes_get(window, target, word, &value) == ORIEL_OK);
     team_expect(oriel_internode_flush(window, target) == ORIEL_OK);
     return value;
+}
+
+void nodes_await_turns(const struct oriel_window *window)
+{
+    while ((uint32_t)atomic_load(&window->control->lock.queue) !=
+           oriel_load_acquire(&window->control->lock.departed))
+        sched_yield();
+    team_barrier();
 }
 
 void nodes_expect_free(const struct oriel_window *window)

@@ -489,6 +489,7 @@ static void die_with_the_word(int rank)
         team_die();
     }
     team_await(1);
+    alarm(busy_limit_s(10)); /* a dead owner is found within milliseconds */
     oriel_shm_word_lock(word_of_team());
     atomic_fetch_add(&team->words[3], 1);
     oriel_shm_word_unlock(word_of_team());

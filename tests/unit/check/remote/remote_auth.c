@@ -14,7 +14,7 @@
 #include "../../../busy.h"
 #include "cmocka_all.h"
 
-enum { LIMIT_S = 30 };
+enum { LIMIT_S = 30, END_S = 10 };
 
 static const uint64_t key[2] = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543210)};
 static const uint64_t other_key[2] = {UINT64_C(0x0123456789abcdef), UINT64_C(0xfedcba9876543211)};
@@ -93,10 +93,12 @@ static void begin_with(struct asker *asker, uint16_t port,
     receive_all(asker->other_end, claim, sizeof *claim);
 }
 
-/* Whether the client accepts the other end as one of the job's. */
+/* Whether the client accepts the other end as one of the job's. It waits a few seconds at most. */
 static bool end(struct asker *asker)
 {
+    unsigned left_s = alarm(busy_limit_s(END_S));
     pthread_join(asker->thread, NULL);
+    alarm(left_s);
     close(asker->fd);
     close(asker->other_end);
     return asker->proven;
