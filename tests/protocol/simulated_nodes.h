@@ -51,7 +51,8 @@ uint64_t nodes_peek(const struct oriel_window *whole, int32_t rank, uint64_t wor
 _Atomic uint64_t *nodes_queue(const struct oriel_window *whole, int32_t rank);
 
 /* Called by all ranks: returns when no rank owns or waits for any lock of the window. A rank that
- * has left its position (J5 in internode/target/lock_all_queue.c) is in the queue until its turn. */
+ * has left its position (J5 in internode/target/lock_all_queue.c) is in the queue until its
+ * turn. */
 void nodes_await_turns(const struct oriel_window *window);
 
 /* No rank owns or waits for this rank's lock or the gate. */

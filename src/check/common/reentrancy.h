@@ -106,18 +106,20 @@ static inline void oriel_check_look(void)
  * local/stack_frames.c. */
 void oriel_check_frames(const void *address, uintptr_t frame) __attribute__((visibility("hidden")));
 
-/* Both: for all calls except those that pending_slot.h names. */
-ORIEL_CHECK_INLINE bool oriel_check_looks_from(const void *address)
+/* Both: for all calls except those that pending_slot.h names. frame: the upper end of the exported
+ * function's. */
+ORIEL_CHECK_INLINE bool oriel_check_looks_from(const void *address, uintptr_t frame)
 {
     if (!oriel_check_is_programs(address))
         return false;
     oriel_check_look();
-    oriel_check_frames(address, (uintptr_t)__builtin_dwarf_cfa());
+    oriel_check_frames(address, frame);
     return true;
 }
 
+/* in an exported function only */
 #define oriel_check_looks()                                                                        \
-    oriel_check_looks_from(__builtin_return_address(0)) /* in an exported function only */
+    oriel_check_looks_from(__builtin_return_address(0), (uintptr_t)__builtin_dwarf_cfa())
 
 /* Inlined into an exported function, whose frame lasts until oriel_check_leave. */
 ORIEL_CHECK_INLINE void oriel_check_enter_from(const char *function, const void *address)

@@ -405,9 +405,10 @@ SYNCHRONISE(Win_flush_local_all, (MPI_Win win), (win), false,
             window_flush(window, -1, false, NULL, oriel_host()->Win_flush_local_all, &site),
             site_parts)
 
-static __attribute__((noinline)) int flush_slow(int rank, MPI_Win win, const void *address)
+static __attribute__((noinline)) int flush_slow(int rank, MPI_Win win, const void *address,
+                                                uintptr_t frame)
 {
-    if (!oriel_window_look_from("PMPI_Win_flush", address))
+    if (!oriel_window_look_from("PMPI_Win_flush", address, frame))
         return oriel_host()->Win_flush(rank, win);
     struct oriel_checked *window = rank == MPI_PROC_NULL ? NULL : oriel_checked_find(win);
     struct oriel_site site = site_parts(address, ORIEL_CALL_Win_flush);
@@ -422,7 +423,7 @@ ORIEL_EXPORT int PMPI_Win_flush(int rank, MPI_Win win)
 {
     if (oriel_unlikely(!oriel_check_is_programs(ORIEL_CALLER) ||
                        !oriel_pending_slot_flush(win, rank)))
-        return flush_slow(rank, win, ORIEL_CALLER);
+        return flush_slow(rank, win, ORIEL_CALLER, (uintptr_t)__builtin_dwarf_cfa());
     oriel_check_enter();
     int code = oriel_host_calls.Win_flush(rank, win);
     oriel_check_leave();

@@ -19,6 +19,11 @@ struct module {
     uintptr_t high;
 };
 
+static bool module_contains(const struct module *module, const void *address)
+{
+    return (uintptr_t)address >= module->low && (uintptr_t)address < module->high;
+}
+
 const struct oriel_watched_pages *oriel_tsan_watch;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -29,19 +34,19 @@ static unsigned long long modules_seen;
 
 bool oriel_tsan_is_instrumented(const void *address)
 {
-    uintptr_t at = (uintptr_t)address;
     int count = atomic_load_explicit(&modules_count, memory_order_acquire);
     for (int i = 0; i < count; i++)
-        if (at >= modules[i].low && at < modules[i].high)
+        if (module_contains(&modules[i], address))
             return true;
     return false;
 }
 
+/* This library, from the first __tsan_init on. */
+static struct module own_module;
+
 static bool is_watcher(const void *address)
 {
-    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-    extern const char etext[] __attribute__((visibility("hidden")));
-    return (const char *)address >= __ehdr_start && (const char *)address < etext;
+    return module_contains(&own_module, address);
 }
 
 _Thread_local bool oriel_tsan_is_reporting;
@@ -51,10 +56,9 @@ static _Atomic int oriel_modules_count;
 
 bool oriel_tsan_is_oriel(const void *address)
 {
-    uintptr_t at = (uintptr_t)address;
     int count = atomic_load_explicit(&oriel_modules_count, memory_order_acquire);
     for (int i = 0; i < count; i++)
-        if (at >= oriel_modules[i].low && at < oriel_modules[i].high)
+        if (module_contains(&oriel_modules[i], address))
             return true;
     return false;
 }
@@ -63,9 +67,8 @@ static bool module_is_oriel(const struct dl_phdr_info *info, const struct module
 {
     const char *slash = strrchr(info->dlpi_name, '/');
     const char *name = slash != NULL ? slash + 1 : info->dlpi_name;
-    uintptr_t own = (uintptr_t)&oriel_modules;
     return strncmp(name, "liboriel", strlen("liboriel")) == 0 ||
-           (own >= module->low && own < module->high);
+           module_contains(module, &oriel_modules);
 }
 
 static void oriel_module_add(const struct module *module)
@@ -142,6 +145,8 @@ static int instrumented_module_add(struct dl_phdr_info *info, size_t size, void 
     }
     if (module.high != 0 && module_is_oriel(info, &module))
         oriel_module_add(&module);
+    if (module_contains(&module, &own_module))
+        own_module = module;
     if (module.high == 0 || count == MODULES ||
         oriel_tsan_is_instrumented((const void *)module.low) || !module_calls_init(info))
         return 0;

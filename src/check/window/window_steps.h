@@ -13,17 +13,19 @@
 #define ORIEL_CALLER __builtin_return_address(0)
 
 /* True: a call of the program that the checker looks at; oriel_check_leave must follow. address: to
- * which the call returns. */
-ORIEL_CHECK_INLINE bool oriel_window_look_from(const char *name, const void *address)
+ * which the call returns; frame: the upper end of the exported function's. */
+ORIEL_CHECK_INLINE bool oriel_window_look_from(const char *name, const void *address,
+                                               uintptr_t frame)
 {
-    if (!oriel_check_looks_from(address))
+    if (!oriel_check_looks_from(address, frame))
         return false;
     oriel_check_enter_from(name, address);
     return true;
 }
 
+/* in an exported function only */
 #define oriel_window_look()                                                                        \
-    oriel_window_look_from(__func__, ORIEL_CALLER) /* in an exported function only */
+    oriel_window_look_from(__func__, ORIEL_CALLER, (uintptr_t)__builtin_dwarf_cfa())
 
 /* The window's lock, taken only where the program may call from several threads. */
 static inline void oriel_window_enter(struct oriel_checked *window)
