@@ -29,6 +29,8 @@
 #   promoted-user, copied-user, denied-user, denied-promoted-user, net2-user, net3-user,
 #   node1-user, node2-user, rdma-user   the same as an unprivileged user
 #
+# Rows as an unprivileged user have 2 to 4 ranks: permissions do not depend on more.
+#
 # `make test` runs a row's first mode at its first number of RANKS on every host. It runs the first
 # mode at the other numbers, and the other modes at the first number, on one host each: the hosts
 # take turns from one such launch to the next. The rest and FULL_RANKS belong to `make test-full`.
@@ -202,6 +204,8 @@ function(oriel_test_row)
         set(quick FALSE)
         if("${mode}.${ranks}.${host}" IN_LIST quick_launches)
           set(quick TRUE)
+        elseif(mode MATCHES "user$" AND (ranks LESS 2 OR ranks GREATER 4))
+          continue()
         endif()
         set(name "${folder}.${arg_NAME}.${host}.${ranks}.${mode}")
         math(EXPR timeout "${arg_TIMEOUT} * ${ORIEL_TEST_SLOWER}")

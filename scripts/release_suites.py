@@ -44,7 +44,7 @@ SUITES = [
     Suite("coverage", 35, DEBIAN12, "each line that no test executes has a reason", rows=r"house[.]coverage$"),
     Suite("packages", 60, DEBIAN12, "packages, container and install-deps on clean systems; 64-bit Arm", rows=r"packaging[.]"),
     Suite("faults", 60, DEBIAN12, "survivors go on after 2,000 deaths at random times on each host", rows=r"mpi[.]faults"),
-    Suite("offenders", 130, DEBIAN12, "the checker finds each offender in every of a hundred runs", rows=r"checker[.]\w+_many"),
+    Suite("offenders", 65, DEBIAN12, "the checker finds each offender in every of a hundred runs", rows=r"checker[.]\w+_many"),
     Suite("full", 120, DEBIAN12, "the other rank counts and modes (make test-full)"),
     Suite("clang", 20, CLANG, "the quick rows with clang", label="quick", leave=SAME_IN_ALL),
     Suite("asan", 40, ASAN, "the quick rows with AddressSanitizer and UBSan", label="quick", leave=SAME_IN_ALL),

@@ -421,6 +421,19 @@ static void seed_agree(void)
         printf("# %d ranks, TEST_SEED=%llu\n", world_size, (unsigned long long)harness.seed);
 }
 
+/* The launcher of another host starts jobs of one rank each, without the cases that need more. */
+static bool job_is_whole(void)
+{
+    MPI_Comm parent;
+    MPI_Comm_get_parent(&parent);
+    const char *text = getenv("TEST_RANKS");
+    if (parent != MPI_COMM_NULL || text == NULL || atoi(text) == world_size)
+        return true;
+    fprintf(stderr, "The job was started with %s ranks, and MPI_COMM_WORLD has %d\n", text,
+            world_size);
+    return false;
+}
+
 int harness_main(int argc, char **argv, int thread_level, const struct test_case *cases,
                  size_t case_count)
 {
@@ -435,6 +448,8 @@ int harness_main(int argc, char **argv, int thread_level, const struct test_case
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             only = argv[++i];
     }
+    if (!job_is_whole())
+        MPI_Abort(MPI_COMM_WORLD, 1);
     signal(SIGALRM, on_alarm);
     signal(SIGSEGV, on_alarm);
     signal(SIGBUS, on_alarm);

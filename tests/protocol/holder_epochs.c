@@ -459,8 +459,9 @@ static void idle_owner_dies(struct oriel_window *window)
     team_barrier();
     if (window->rank == OWNER)
         team_die();
-    while (!life_shows_death(opened))
+    while (oriel_peer_alive(opened->group->peers[0]))
         usleep(1000);
+    team_expect(life_shows_death(opened));
     expect_dead(kind == 3 ? oriel_unlock_all(opened) : oriel_unlock(opened, 0), "owner");
     team_expect(opened->holding->entry->state == ORIEL_ACCESS_STATE_NONE);
     expect_dead(oriel_lock(opened, 0, true), "owner");
