@@ -12,7 +12,7 @@ TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # and names the MPIs that were tested.
 Build = collections.namedtuple("Build", "folder make run hosts", defaults=((), True))
 # minutes: the plan, on two idle cores. A row of CTest belongs to the first suite of its build that has its label, whose pattern
-# rows it matches, and whose pattern leave it does not. commands: rows that are no rows of CTest.
+# rows it matches, and whose pattern leave it does not. commands: rows that are no rows of CTest; one runs on each core.
 Suite = collections.namedtuple("Suite", "name minutes build proves label rows leave commands",
                                defaults=("full", "", "(?!)", None))
 
@@ -55,10 +55,10 @@ for release in ("trixie", "sid"):
                Suite(release + "-user", 5, other_release(release, "--user"), "the command and MPI programs as an ordinary user",
                      label="quick", rows=USER_ROWS)]
 SUITES += [
-    Suite("fuzz", 60, DEBIAN12, "an hour of new inputs for the parsers", commands={
+    Suite("fuzz", 30, DEBIAN12, "an hour of new inputs for the parsers", commands={
         name: ["tests/fuzz/parsers/run.py", "--build", "build", "--only", name, "--minutes", f"{60 / len(FUZZERS):.1f}"]
         for name in FUZZERS}),
-    Suite("soak", 60, DEBIAN12, "an hour of random programs with known results", commands={
+    Suite("soak", 30, DEBIAN12, "an hour of random programs with known results", commands={
         f"soak{part}": ["tests/soak/run.py", "--build", "build", "--minutes", "15"] for part in range(1, 5)}),
 ]
 
