@@ -127,11 +127,16 @@ void oriel_wait_unpublish(bool is_published)
         atomic_load_explicit(&publisher, memory_order_acquire)->over();
 }
 
-uint64_t oriel_now_ns(void)
+static uint64_t ns_of(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t oriel_now_ns(void)
+{
+    return ns_of(CLOCK_MONOTONIC);
 }
 
 void oriel_wake_sleepers(_Atomic uint32_t *word)
@@ -194,10 +199,11 @@ static enum oriel_status wait_sleeping(_Atomic uint32_t *word, _Atomic uint32_t 
 bool oriel_polling_missed(struct oriel_polling *polling)
 {
     oriel_wait_progress();
-    if (++polling->misses % MISSES_PER_YIELD != 0)
-        return false;
-    sched_yield();
-    const uint64_t now_ns = oriel_now_ns();
+    if (++polling->misses % MISSES_PER_YIELD == 0)
+        sched_yield();
+    const uint64_t now_ns = ns_of(CLOCK_MONOTONIC_COARSE);
+    if (polling->asked_ns == 0)
+        polling->asked_ns = now_ns;
     if (now_ns - polling->asked_ns < WATCH_NS)
         return false;
     polling->asked_ns = now_ns;

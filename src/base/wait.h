@@ -114,10 +114,10 @@ void oriel_sleep_begin(struct oriel_sleep *sleep, const struct oriel_watch *watc
 enum oriel_status oriel_sleep_step(struct oriel_sleep *sleep);
 void oriel_sleep_end(const struct oriel_sleep *sleep);
 
-/* For a program that polls instead of waiting. */
+/* For a program that polls instead of waiting. Initially 0. */
 struct oriel_polling {
     uint32_t misses;
-    uint64_t asked_ns;
+    uint64_t asked_ns; /* of the coarse clock, which costs little */
 };
 /* After a poll that has found nothing: lets the host progress, and yields the processor after every
  * 64th. Returns true when it is time to check whether the awaited processes live: every 100 ms. */

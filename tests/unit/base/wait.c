@@ -196,6 +196,17 @@ struct ping_pong {
 
 enum { RALLIES = 2000 };
 
+static void a_program_that_pauses_between_polls_is_told_in_time(void **state)
+{
+    (void)state;
+    struct oriel_polling polling = {0};
+    assert_false(oriel_polling_missed(&polling));
+    for (int round = 0; round < 3; round++) {
+        usleep(150000);
+        assert_true(oriel_polling_missed(&polling));
+    }
+}
+
 static void *answer(void *argument)
 {
     struct ping_pong *game = argument;
@@ -235,6 +246,7 @@ int main(void)
         cmocka_unit_test(value_that_arrives_during_the_watch_wins),
         cmocka_unit_test(long_wait_is_published_until_it_ends),
         cmocka_unit_test(host_progresses_only_in_waits_of_the_program),
+        cmocka_unit_test(a_program_that_pauses_between_polls_is_told_in_time),
         cmocka_unit_test(events_signal_back_and_forth_across_the_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
