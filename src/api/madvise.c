@@ -12,19 +12,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int advise_kernel(void *start, size_t len_bytes, int advice)
+ORIEL_EARLY static int advise_kernel(void *start, size_t len_bytes, int advice)
 {
     return (int)syscall(SYS_madvise, start, len_bytes, advice);
 }
 
 typedef void *remap_fn(void *start, size_t old_bytes, size_t new_bytes, int flags, ...);
 
-static void *remap_target(int flags, va_list arguments)
+ORIEL_EARLY static void *remap_target(int flags, va_list arguments)
 {
     return (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0 ? va_arg(arguments, void *) : NULL;
 }
 
-static void *remap_kernel(void *start, size_t old_bytes, size_t new_bytes, int flags, ...)
+ORIEL_EARLY static void *remap_kernel(void *start, size_t old_bytes, size_t new_bytes, int flags,
+                                      ...)
 {
     va_list arguments;
     va_start(arguments, flags);
@@ -61,7 +62,7 @@ __asm__(".symver oriel_mremap, mremap@" LIBC_VERSION);
 
 ORIEL_EXPORT int oriel_madvise(void *start, size_t len_bytes, int advice);
 
-ORIEL_EXPORT int oriel_madvise(void *start, size_t len_bytes, int advice)
+ORIEL_EARLY ORIEL_EXPORT int oriel_madvise(void *start, size_t len_bytes, int advice)
 {
     return oriel_discard(start, len_bytes, advice,
                          atomic_load_explicit(&next, memory_order_relaxed));
@@ -69,7 +70,8 @@ ORIEL_EXPORT int oriel_madvise(void *start, size_t len_bytes, int advice)
 
 ORIEL_EXPORT void *oriel_mremap(void *start, size_t old_bytes, size_t new_bytes, int flags, ...);
 
-ORIEL_EXPORT void *oriel_mremap(void *start, size_t old_bytes, size_t new_bytes, int flags, ...)
+ORIEL_EARLY ORIEL_EXPORT void *oriel_mremap(void *start, size_t old_bytes, size_t new_bytes,
+                                            int flags, ...)
 {
     va_list arguments;
     va_start(arguments, flags);

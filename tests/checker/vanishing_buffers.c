@@ -80,8 +80,11 @@ CASE(L3, free_of_the_buffer_of_a_message, 2)
         MPI_Issend(values, ROOM, MPI_INT, 1, 9, MPI_COMM_WORLD, &request); /* FINDS L3 here */
         if (right)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
+        /* from here on the host does not read the buffer */
+        MPI_Recv(NULL, 0, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else if (rank == 1) {
         MPI_Recv(values, ROOM, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(NULL, 0, MPI_INT, 0, 9, MPI_COMM_WORLD);
     }
     free(values); /* FINDS L3 here */
     MPI_Wait(&request, MPI_STATUS_IGNORE);

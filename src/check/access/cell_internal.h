@@ -87,6 +87,9 @@ void oriel_cell_claim(struct oriel_coming *coming, struct oriel_cell_entry *entr
 /* NULL: the cell has none. */
 struct oriel_cell_entry *oriel_cell_free_entry(struct oriel_cell *cell);
 
+/* Returns a free entry of the cell, which grows if it has none; NULL: the shared memory is full. */
+struct oriel_cell_entry *oriel_cell_make_room(struct oriel_cell *whole);
+
 /* Frees the further parts of a cell, because every later access would search them. Does so only if
  * few entries are in use, and none in the further parts is pending. Their entries move to the first
  * part (cell_store.c, S5). */

@@ -95,15 +95,17 @@ void oriel_small_compare(struct oriel_insertion *arrival, const struct oriel_acc
                compare_cell, &visiting);
 }
 
-/* Stores the bytes after a hole in the middle of the entry as a new entry. Without room they are
- * dropped: a conflict may be missed, and none is invented. */
+/* Stores the bytes after a hole in the middle of the entry as a new entry. If the shared memory is
+ * full they are dropped: a conflict may be missed, and none is invented. */
 static void split_entry(struct oriel_cell *whole, struct oriel_cell_entry *entry, uint64_t rest)
 {
     uint64_t ticks = oriel_cell_ticks(entry);
     bool pending = oriel_entry_pending(ticks);
     const struct oriel_pending_access *one = pending ? oriel_pending_list_find(entry) : NULL;
-    struct oriel_cell_entry *more = oriel_cell_free_entry(whole);
-    if (more == NULL || (pending && (one == NULL || !oriel_pending_list_room(1))))
+    if (pending && (one == NULL || !oriel_pending_list_room(1)))
+        return;
+    struct oriel_cell_entry *more = oriel_cell_make_room(whole);
+    if (more == NULL)
         return;
     oriel_cell_fill(more, oriel_entry_with(entry->what, rest, oriel_entry_last(entry->what)),
                     ticks);

@@ -189,10 +189,8 @@ void oriel_cell_shorten(struct oriel_cell *whole)
     }
 }
 
-/* Returns a free entry in a full cell; NULL: the shared memory is full. */
-static struct oriel_cell_entry *cell_make_room(struct oriel_cell *whole)
+struct oriel_cell_entry *oriel_cell_make_room(struct oriel_cell *whole)
 {
-    cell_compact(whole);
     struct oriel_cell_entry *entry = oriel_cell_free_entry(whole);
     if (entry != NULL)
         return entry;
@@ -250,7 +248,11 @@ struct oriel_cell_entry *oriel_cell_enter(struct oriel_coming *coming, struct or
     oriel_delay();
     if (coming->merged)
         return NULL;
-    struct oriel_cell_entry *entry = coming->spot != NULL ? coming->spot : cell_make_room(cell);
+    struct oriel_cell_entry *entry = coming->spot;
+    if (entry == NULL) {
+        cell_compact(cell);
+        entry = oriel_cell_make_room(cell);
+    }
     if (entry != NULL)
         oriel_cell_fill(entry, coming->what, coming->ticks);
     if (oriel_unlikely(cell->next != 0))

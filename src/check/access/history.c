@@ -464,6 +464,19 @@ void oriel_history_flag(oriel_shm_offset place, int32_t origin, uint8_t flags)
     oriel_history_exit(history);
 }
 
+/* A record whose bytes are all in the hole may become another part of its access. */
+static void forget_in_record(struct oriel_history *history, struct oriel_history_hint hint,
+                             const struct oriel_access_extent *hole)
+{
+    int64_t offset;
+    uint64_t len_bytes;
+    const struct oriel_record *record;
+    while ((record = oriel_history_follow(history, hint)) != NULL &&
+           oriel_byte_runs_meet(&record->runs, hole, &offset, &len_bytes) &&
+           oriel_history_take_bytes(history, hint.number, hole))
+        continue;
+}
+
 void oriel_history_forget(oriel_shm_offset place, int64_t offset, uint64_t len_bytes)
 {
     if (len_bytes == 0)
@@ -480,8 +493,11 @@ void oriel_history_forget(oriel_shm_offset place, int64_t offset, uint64_t len_b
             break;
         last = hits.numbers[hits.count - 1];
         after = oriel_record_at(&history->records, last)->runs;
+        struct oriel_history_hint hints[ORIEL_RECORD_HITS];
         for (size_t i = 0; i < hits.count; i++)
-            oriel_history_take_bytes(history, hits.numbers[i], &hole);
+            hints[i] = oriel_history_hint_at(history, hits.numbers[i]);
+        for (size_t i = 0; i < hits.count; i++)
+            forget_in_record(history, hints[i], &hole);
     } while (hits.count == ORIEL_RECORD_HITS);
     oriel_small_forget(history, offset, offset + (int64_t)len_bytes);
     oriel_history_exit(history);

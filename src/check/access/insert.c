@@ -235,17 +235,44 @@ void oriel_insertion_tell(const struct oriel_insertion *arrival)
     }
 }
 
-void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number,
+static struct oriel_record *next_part(struct oriel_history *history, struct oriel_record *record,
+                                      oriel_record_number *number)
+{
+    const uint64_t ticket = record->access.snapshot;
+    *number = (oriel_record_number)ticket;
+    return oriel_access_pending(&record->access)
+               ? oriel_history_follow(history, (struct oriel_history_hint){*number, ticket >> 32})
+               : NULL;
+}
+
+/* Removes a record without bytes. If its access has a later part, the record becomes that part: the
+ * ticket still leads there. */
+static void remove_part(struct oriel_history *history, oriel_record_number number)
+{
+    oriel_record_number next;
+    struct oriel_record *record = oriel_record_at(&history->records, number);
+    struct oriel_record *part = next_part(history, record, &next);
+    if (part == NULL) {
+        oriel_history_discard(history, number);
+        return;
+    }
+    const struct oriel_access_extent runs = part->runs;
+    record->access.snapshot = part->access.snapshot;
+    oriel_history_discard(history, next);
+    oriel_record_change(&history->records, number, &runs);
+}
+
+bool oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number,
                               const struct oriel_access_extent *runs)
 {
     struct oriel_records *records = &history->records;
     struct oriel_record *record = oriel_record_at(records, number);
     if (oriel_byte_runs_contain(runs, &record->runs)) {
-        oriel_history_discard(history, number);
-        return;
+        remove_part(history, number);
+        return true;
     }
     if (runs->count != 1)
-        return;
+        return false;
     struct oriel_access_extent pieces[ORIEL_RUNS_PIECES];
     oriel_record_number more[ORIEL_RUNS_PIECES] = {0};
     size_t count = oriel_byte_runs_subtract(&record->runs, runs, pieces);
@@ -254,12 +281,12 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
         if (more[i] == 0) {
             while (--i > 0)
                 oriel_record_drop(records, more[i]);
-            return;
+            return false;
         }
     }
     if (count == 0) {
-        oriel_history_discard(history, number);
-        return;
+        remove_part(history, number);
+        return true;
     }
     for (size_t i = 1; i < count; i++) {
         struct oriel_record *piece = oriel_record_at(records, more[i]);
@@ -273,6 +300,7 @@ void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number
     }
     oriel_delay();
     oriel_record_change(records, number, &pieces[0]); /* S6 */
+    return true;
 }
 
 static bool may_merge(const struct oriel_insertion *arrival, const struct oriel_record *record,

@@ -128,9 +128,9 @@ void oriel_history_shorten(struct oriel_history *history);
 bool oriel_access_alike(const struct oriel_access *a, const struct oriel_access *b);
 bool oriel_access_may_be_one(const struct oriel_access *a, const struct oriel_access *b);
 
-/* Removes the bytes of runs from a record. Bytes stay if no records can represent the rest, or
- * there is no room. */
-void oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number,
+/* Removes the bytes of runs from a record. Returns false if they stay, because no records can
+ * represent the rest, or there is no room. */
+bool oriel_history_take_bytes(struct oriel_history *history, oriel_record_number number,
                               const struct oriel_access_extent *runs);
 
 /* Whether the access was issued after the origin's completion with that number. Where the order of

@@ -252,7 +252,7 @@ static int range_discard(uintptr_t start, uintptr_t end, int advice, oriel_disca
     return walk.has_gap ? -1 : 0;
 }
 
-int oriel_discard(void *start, size_t len_bytes, int advice, oriel_discard_advise *next)
+ORIEL_EARLY int oriel_discard(void *start, size_t len_bytes, int advice, oriel_discard_advise *next)
 {
     const uintptr_t in_page = ORIEL_PAGE_BYTES - 1;
     uintptr_t from = (uintptr_t)start;
@@ -272,7 +272,7 @@ static bool memory_file_find(const struct oriel_mapping *mapping, void *context)
 }
 
 /* Where the kernel's list cannot be read, memory is not extended. */
-bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_bytes)
+ORIEL_EARLY bool oriel_discard_may_remap(const void *start, size_t old_bytes, size_t new_bytes)
 {
     const uintptr_t from = (uintptr_t)start;
     const uintptr_t end = from + (old_bytes > 0 ? old_bytes : 1);

@@ -9,6 +9,9 @@
 
 #include <stddef.h>
 
+/* Libraries call these functions in their constructors, before AddressSanitizer has started. */
+#define ORIEL_EARLY __attribute__((no_sanitize("address")))
+
 typedef int oriel_discard_advise(void *start, size_t len_bytes, int advice);
 
 /* Performs madvise, through next where no promoted memory is affected. Safe inside allocators: it
