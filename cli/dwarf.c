@@ -179,6 +179,25 @@ static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel
     free(scopes);
 }
 
+/* A call that clang merged from several lines has line 0. Returns the line of the code before it, in
+ * the order of addresses; 0: there is none. */
+static int line_before(Dwarf_Die *unit, Dwarf_Line *line)
+{
+    Dwarf_Lines *lines;
+    size_t count;
+    int number = 0, last = 0;
+    if (dwarf_getsrclines(unit, &lines, &count) != 0)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        Dwarf_Line *row = dwarf_onesrcline(lines, i);
+        if (row == line)
+            return last;
+        if (dwarf_lineno(row, &number) == 0 && number != 0)
+            last = number;
+    }
+    return 0;
+}
+
 static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_code_address *out)
 {
     int number = 0;
@@ -194,7 +213,7 @@ static void line_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel_code
         file[0] == '/' ? NULL : dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
     snprintf(out->file, sizeof out->file, "%s%s%s", folder == NULL ? "" : folder,
              folder == NULL ? "" : "/", file);
-    out->line = (uint32_t)number;
+    out->line = (uint32_t)(number != 0 ? number : line_before(unit, line));
 }
 
 static void address_resolve(Dwfl_Module *module, struct oriel_code_address *out)

@@ -1,12 +1,13 @@
 # Unmodified MPI programs: tests, examples and benchmarks as any user would write them.
 #
 #   oriel_mpi_program(NAME name SOURCES a.c ... [WITH b.c ...] [LANGUAGE C|CXX|Fortran] [LINKED]
-#                     [EXTENSIONS] [LIBRARIES ...])
+#                     [EXTENSIONS] [LINES] [LIBRARIES ...])
 #
 # builds <build>/<this folder>/<host>/<name> once for every host, with the flags of the host's
 # compiler wrapper and none of Oriel's. LINKED places liboriel ahead of the host's library, as
 # pkg-config's flags do. EXTENSIONS finds Oriel's headers, or its Fortran module. WITH lists C
-# sources that programs of this folder share: each is compiled once for a host. A host without a
+# sources that programs of this folder share: each is compiled once for a host. LINES: a test
+# compares lines of the program, so the compiler must not merge or copy calls. A host without a
 # compiler for the language, or without the module, gets no program. oriel_program_target() returns
 # the name of the target.
 
@@ -21,10 +22,10 @@ endfunction()
 
 function(oriel_mpi_program)
   cmake_parse_arguments(PARSE_ARGV 0 arg
-      "LINKED;EXTENSIONS" "NAME;LANGUAGE" "SOURCES;WITH;LIBRARIES")
+      "LINKED;EXTENSIONS;LINES" "NAME;LANGUAGE" "SOURCES;WITH;LIBRARIES")
   if(NOT arg_NAME OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "oriel_mpi_program: NAME and SOURCES are needed, and nothing but "
-                        "WITH, LANGUAGE, LINKED, EXTENSIONS and LIBRARIES is known: ${ARGN}")
+                        "WITH, LANGUAGE, LINKED, EXTENSIONS, LINES and LIBRARIES is known: ${ARGN}")
   endif()
   # also where no host can compile it
   set_property(DIRECTORY APPEND PROPERTY ORIEL_PROGRAMS ${arg_NAME})
@@ -68,6 +69,9 @@ function(oriel_mpi_program)
     endif()
     if(arg_EXTENSIONS)
       target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/include")
+    endif()
+    if(arg_LINES)
+      target_compile_options(${target} PRIVATE -g -O0)
     endif()
     if(arg_LINKED)
       target_link_options(${target} PRIVATE -Wl,--no-as-needed)

@@ -233,11 +233,18 @@ class Findings(Case):
     def test_clang_program_has_lines(self):
         if shutil.which("clang") is None or "mpich" not in HOSTS or shutil.which("mpicc.mpich") is None:
             self.skipTest("no clang")
-        for flags in (("-g", "-O0"), ("-gdwarf-4", "-O0")):
-            compiled = start("mpicc.mpich", "-cc=clang", *flags, os.path.join(HERE, "mistaken.c"), "-o", self.path("clanged"))
+        line = line_of("/* the mistake */")
+        source = os.path.join(HERE, "mistaken.c")
+        with open(source, encoding="utf-8") as file:
+            text = file.read().splitlines()
+        # as a call that clang merges from several lines: it has that of the code before it
+        lineless = self.write("mistaken.c", "\n".join([*text[:line - 1], "#line 0", text[line - 1], f"#line {line + 1}", *text[line:]]))
+        for flags, path, found in ((("-g", "-O0"), source, line), (("-gdwarf-4", "-O0"), source, line),
+                                   (("-g", "-O0", "-I", HERE), lineless, line - 1)):
+            compiled = start("mpicc.mpich", "-cc=clang", *flags, path, "-o", self.path("clanged"))
             self.assertEqual(compiled.returncode, 0, compiled.stderr)
             self.assertRegex(start(ORIEL, "check", "--host", "mpich", self.path("clanged")).stderr,
-                             rf"--> \S*mistaken.c:{line_of('/* the mistake */')} in mistake \(rank 0\)")
+                             rf"--> \S*mistaken.c:{found} in mistake \(rank 0\)")
 
     def test_loads_and_stores_are_watched_where_clangs_runtime_is_shared(self):
         folder = os.path.join(start("clang", "-print-resource-dir").stdout.strip(), "lib/linux") if shutil.which("clang") else ""

@@ -1,5 +1,5 @@
 # `oriel top` and `oriel run --watch`: jobs that hang or are busy, observed from outside.
-oriel_mpi_program(NAME hang SOURCES hang.c)
+oriel_mpi_program(NAME hang SOURCES hang.c LINES)
 oriel_mpi_program(NAME busy SOURCES busy.c)
 
 # The ranks of hanging jobs sleep.
