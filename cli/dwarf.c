@@ -179,8 +179,8 @@ static void functions_find(Dwfl_Module *module, Dwarf_Addr address, struct oriel
     free(scopes);
 }
 
-/* A call that clang merged from several lines has line 0. Returns the line of the code before it, in
- * the order of addresses; 0: there is none. */
+/* A call that clang merged from several lines has line 0. Returns the line of the code before it,
+ * in the order of addresses; 0: there is none. */
 static int line_before(Dwarf_Die *unit, Dwarf_Line *line)
 {
     Dwarf_Lines *lines;
