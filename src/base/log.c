@@ -111,17 +111,15 @@ void oriel_note_job(const char *format, ...)
 /* --- calls of the program --- */
 
 /* "CALL at FILE:LINEREST". Only a process that prints looks up the line. */
-static void call_write(int32_t rank, const char *call, struct oriel_code_address *caller,
-                       const char *rest)
+static void call_format(char text[LINE_BYTES], const char *call, struct oriel_code_address *caller,
+                        const char *rest)
 {
-    char text[LINE_BYTES];
     char line[ORIEL_CALLER_LINE_BYTES] = "";
     if (caller->offset != 0)
         oriel_caller_line_find(caller, line);
-    if (snprintf(text, sizeof text, "%s%s%s%s", call, line[0] == '\0' ? "" : " at ", line, rest) >=
+    if (snprintf(text, LINE_BYTES, "%s%s%s%s", call, line[0] == '\0' ? "" : " at ", line, rest) >=
         LINE_BYTES)
         memcpy(text + LINE_BYTES - 4, "...", 4);
-    line_write(rank, text);
 }
 
 static void caller_find(struct oriel_code_address *out)
@@ -147,7 +145,10 @@ void oriel_log_call(enum oriel_log_kind kind, const char *call, const char *rest
     }
     if (!prints)
         return;
-    call_write(oriel_job_rank(), call, &caller, rest);
+    call_format(text, call, &caller, rest);
+    /* a loop that the compiler unrolled has several calls in one line */
+    if (kind != ORIEL_LOG_NOTE || oriel_log_claim(kind, 0, text) == ORIEL_LOG_CLAIM_OWN)
+        line_write(oriel_job_rank(), text);
 }
 
 void oriel_note_call(const char *call, const char *format, ...)
@@ -165,6 +166,7 @@ void oriel_note_call(const char *call, const char *format, ...)
 void oriel_note_job_call(const char *call, const char *format, ...)
 {
     struct oriel_code_address caller;
+    char text[LINE_BYTES];
     char rest[LINE_BYTES] = ": ";
     va_list args;
     if (oriel_options()->verbose < 1)
@@ -173,7 +175,8 @@ void oriel_note_job_call(const char *call, const char *format, ...)
     vsnprintf(rest + 2, sizeof rest - 2, format, args);
     va_end(args);
     caller_find(&caller);
-    call_write(-1, call, &caller, rest);
+    call_format(text, call, &caller, rest);
+    line_write(-1, text);
 }
 
 /* --- the end --- */
