@@ -50,8 +50,9 @@ static enum oriel_persistent_state notify_poll(struct oriel_persistent *request)
     if (now_ns - own->looked_ns < LOOK_NS)
         return ORIEL_PERSISTENT_ACTIVE;
     own->looked_ns = now_ns;
-    return oriel_liveness_members(window) < 0 ? ORIEL_PERSISTENT_ACTIVE
-                                              : fail_with(own, ORIEL_E_PEER);
+    struct oriel_watched watched = {.window = window, .win_rank = -1};
+    const enum oriel_status status = oriel_liveness_any(&watched);
+    return status == ORIEL_OK ? ORIEL_PERSISTENT_ACTIVE : fail_with(own, status);
 }
 
 static enum oriel_status notify_failure(struct oriel_persistent *request,

@@ -190,6 +190,33 @@ CASE(A1, something_where_nothing_may_be, 2)
     fence_and_free(win);
 }
 
+/* A datatype that begins before its address, and one that no displacement helps. */
+CASE(A1, put_before_the_beginning, 2)
+{
+    const int lengths[] = {1}, places[] = {-2};
+    int values[4] = {1, 2, 3, 4};
+    MPI_Datatype before;
+    MPI_Win win = ints_window(4);
+    MPI_Type_indexed(1, lengths, places, MPI_INT, &before);
+    MPI_Type_commit(&before);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Put(values, 1, MPI_INT, 1, right ? 2 : 1, 1, before, win); /* FINDS A1 here, saying 'at least 2, not 1' */
+    MPI_Type_free(&before);
+    fence_and_free(win);
+}
+
+CASE(A1, put_of_more_than_the_window_has, 2)
+{
+    int values[6] = {1, 2, 3, 4, 5, 6};
+    const int count = right ? 4 : 6;
+    MPI_Win win = ints_window(4);
+    MPI_Win_fence(0, win);
+    if (rank == 0)
+        MPI_Put(values, count, MPI_INT, 1, 0, count, MPI_INT, win); /* FINDS A1 here, saying 'access fewer elements' */
+    fence_and_free(win);
+}
+
 CASE(A8, count_below_0, 2)
 {
     MPI_Win win = ints_window(4);

@@ -127,15 +127,21 @@ CASE(A5, pair_with_an_unsigned_index, 2)
     } pair = {1, rank}, old;
     const int lengths[2] = {1, 1};
     const MPI_Aint disps[2] = {0, 8};
-    MPI_Datatype types[2] = {MPI_DOUBLE, right ? MPI_INT64_T : MPI_UINT64_T}, type;
+    MPI_Datatype types[2] = {MPI_DOUBLE, right ? MPI_INT64_T : MPI_UINT64_T}, type, same;
     MPI_Win win = ints_window(8);
     MPI_Type_create_struct(2, lengths, disps, types, &type);
     MPI_Type_commit(&type);
+    MPI_Type_dup(type, &same);
     MPI_Win_lock_all(0, win);
     if (rank == 0)
-        MPI_Get_accumulate(&pair, 1, type, &old, 1, type, 1, 0, 1, type, /* FINDS A5 here */
+        MPI_Get_accumulate(&pair, 1, type, &old, 1, same, 1, 0, 1, type, /* FINDS A5 here */
                            MPI_MINLOC, win);
+    if (rank == 0 && right) {
+        MPI_Win_flush(1, win);
+        MPI_Get_accumulate(NULL, 0, MPI_INT, &old, 1, same, 1, 0, 1, type, MPI_NO_OP, win);
+    }
     MPI_Win_unlock_all(win);
+    MPI_Type_free(&same);
     MPI_Type_free(&type);
     MPI_Win_free(&win);
 }

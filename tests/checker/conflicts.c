@@ -328,3 +328,43 @@ CASE(C1, two_origins_of_one_exposure_epoch, 3)
     }
     MPI_Win_free(&win);
 }
+
+/* In epochs of post and start, the fix is another call. */
+CASE(C4, buffer_in_an_epoch_of_start, 2)
+{
+    int values[2] = {1, 2};
+    MPI_Win win = ints_window(4);
+    if (rank == 1)
+        MPI_Win_post(group_of(0), 0, win);
+    if (rank == 0) {
+        MPI_Win_start(group_of(1), 0, win);
+        MPI_Put(&values[0], 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C4 here */
+        MPI_Get(&values[right ? 1 : 0], 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C4 here, saying 'call MPI_Win_complete(win) between' */
+        MPI_Win_complete(win);
+    }
+    if (rank == 1)
+        MPI_Win_wait(win);
+    MPI_Win_free(&win);
+}
+
+CASE(C1, put_after_a_message_in_an_epoch_of_start, 2)
+{
+    MPI_Win win = ints_window(4);
+    if (rank == 1)
+        MPI_Win_post(group_of_first(2), 0, win);
+    if (rank < 2)
+        MPI_Win_start(group_of(1), 0, win);
+    if (rank == 0) {
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here, saying 'call MPI_Win_complete(win) on rank 0 after' */
+        notify(1);
+    }
+    if (rank == 1) {
+        await_notice(0);
+        MPI_Put(&rank, 1, MPI_INT, 1, right ? 1 : 0, 1, MPI_INT, win); /* FINDS C1 here */
+    }
+    if (rank < 2)
+        MPI_Win_complete(win);
+    if (rank == 1)
+        MPI_Win_wait(win);
+    MPI_Win_free(&win);
+}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { ROOM = 64 };
@@ -25,6 +26,34 @@ static void unlock_and_free(MPI_Win win)
     if (rank == 0)
         MPI_Win_unlock(1, win);
     MPI_Win_free(&win);
+}
+
+/* Compilers call these for large files, and when they know the sizes. */
+ssize_t pread64(int fd, void *to, size_t len_bytes, off_t offset);
+ssize_t pwrite64(int fd, const void *from, size_t len_bytes, off_t offset);
+ssize_t __read_chk(int fd, void *to, size_t len_bytes, size_t room_bytes);
+size_t __fread_chk(void *to, size_t room_bytes, size_t item_bytes, size_t count, FILE *stream);
+void *__mempcpy_chk(void *to, const void *from, size_t len_bytes, size_t room_bytes);
+
+static volatile size_t two = 2; /* which the compiler does not know */
+
+static bool read_from_stream(void *to)
+{
+    FILE *stream = fopen("/dev/zero", "r");
+    bool read = __fread_chk(to, 8, 4, 2, stream) == 2;
+    return fclose(stream) == 0 && read;
+}
+
+/* In two parts, of which the message fills the first. */
+static bool receive_message(void *to)
+{
+    int fds[2];
+    struct iovec parts[] = {{to, 4}, {(char *)to + 4, 400}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0 || send(fds[1], "1234", 4, 0) != 4)
+        return false;
+    bool received = recvmsg(fds[0], &message, 0) == 4;
+    return close(fds[0]) == 0 && close(fds[1]) == 0 && received;
 }
 
 /* A put of rank 0 to rank 1 that is under way, and its buffer. */
@@ -141,6 +170,33 @@ CASE(L1, recv_into_the_buffer_of_an_accumulate, 2)
     }
     unlock_and_free(win);
 }
+
+/* Other functions that store and load as those above do, also those that compilers call in place of
+ * them when sizes are known. zeros: to read, which any write to it ignores. */
+#define BESIDE_A_PUT(name, store) BESIDE(name, MPI_Put, store)
+#define BESIDE_A_GET(name, load)  BESIDE(name, MPI_Get, load)
+#define BESIDE(name, operate, access)                                                              \
+    CASE(L1, name, 2)                                                                              \
+    {                                                                                              \
+        PUT_UNDER_WAY(values)                                                                      \
+        int zeros = open("/dev/zero", O_RDWR);                                                     \
+        int *at = values + (right ? 4 : 3);                                                        \
+        if (rank == 0) {                                                                           \
+            operate(values, 4, MPI_INT, 1, 0, 4, MPI_INT, win);                                    \
+            if (!(access))                                                                         \
+                abort();                                                                           \
+        }                                                                                          \
+        close(zeros);                                                                              \
+        unlock_and_free(win);                                                                      \
+    }
+
+BESIDE_A_PUT(pread64_into_the_buffer, pread64(zeros, at, 8, 0) == 8)            /* FINDS L1 here */
+BESIDE_A_PUT(read_chk_into_the_buffer, __read_chk(zeros, at, 8, 8) == 8)        /* FINDS L1 here */
+BESIDE_A_PUT(mempcpy_chk_to_the_buffer, __mempcpy_chk(at, "7", two, 8) != NULL) /* FINDS L1 here */
+BESIDE_A_PUT(fread_chk_into_the_buffer, read_from_stream(at))                   /* FINDS L1 here */
+BESIDE_A_PUT(recvmsg_into_the_buffer, receive_message(at))                      /* FINDS L1 here */
+BESIDE_A_GET(pwrite_of_the_result, pwrite(zeros, at, 8, 0) == 8)                /* FINDS L1 here */
+BESIDE_A_GET(pwrite64_of_the_result, pwrite64(zeros, at, 8, 0) == 8)            /* FINDS L1 here */
 
 /* Window memory. The put is issued before the access, and is not complete after it. */
 CASE(L1, memset_of_window_memory_during_a_put, 2)

@@ -82,6 +82,27 @@ CASE(L1, store_before_the_fence, 2)
     fence_and_free(win);
 }
 
+CASE(L1, load_before_the_wait, 2)
+{
+    MPI_Win win = ints_window(4);
+    if (rank == 1)
+        MPI_Win_post(group_of(0), 0, win);
+    if (rank == 0) {
+        MPI_Win_start(group_of(1), 0, win);
+        MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS L1 here */
+        delay();
+        MPI_Win_complete(win);
+    }
+    delay();
+    if (rank == 1 && right)
+        MPI_Win_wait(win);
+    if (rank == 1)
+        (void)own(win)[0]; /* FINDS L1 here, saying ' on rank 1 ' */
+    if (rank == 1 && !right)
+        MPI_Win_wait(win);
+    MPI_Win_free(&win);
+}
+
 CASE(L1, store_into_the_buffer_of_a_put, 2)
 {
     volatile int value = 1;

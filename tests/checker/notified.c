@@ -249,13 +249,19 @@ CASE(C1, put_before_the_started_get_has_notified, 2)
         MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Request_free(&request);
+        MPIX_Put_notify_init(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, 0, win, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
     }
-    if (rank == 1 && right)
-        MPIX_Win_notify_wait(win, 0, 2);
+    if (rank == 1 && right) {
+        MPIX_Win_notify_wait(win, 0, 3);
+        MPI_Put(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win);
+    }
     if (rank == 1)
         MPI_Put(&rank, 1, MPI_INT, 1, 2, 1, MPI_INT, win); /* FINDS C1 here */
     if (rank == 1 && !right)
-        MPIX_Win_notify_wait(win, 0, 2);
+        MPIX_Win_notify_wait(win, 0, 3);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }

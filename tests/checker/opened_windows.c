@@ -74,8 +74,12 @@ static void flag_await_by_sync(MPI_Win win)
 
 static void flag_await(MPI_Win *win, MPIX_Memory_handle *handle, enum way way)
 {
-    if (way == BY_WITHDRAWAL)
+    if (way == BY_WITHDRAWAL) {
+        MPIX_Memory_handle later; /* is withdrawn by itself */
+        MPIX_Win_memory_handle_create(*win, 0, sizeof(int), &later);
         MPIX_Win_memory_handle_free(handle);
+        MPIX_Win_memory_handle_free(&later);
+    }
     if (way == BY_END)
         MPI_Win_free(win);
     if (way == BY_SYNC)

@@ -105,6 +105,11 @@ CASE(C1, put_before_the_end_of_a_flush, 2)
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win); /* FINDS C1 here */
         MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (right) {
+            MPIX_Win_iflush_all(win, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            MPI_Put(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
+        }
     }
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);

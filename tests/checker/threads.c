@@ -34,14 +34,9 @@ void pair_close(void)
 
 /* --- pthreads and C11 --- */
 
-/* How the first thread releases the second. */
-struct order {
-    void (*release)(void);
-    void (*acquire)(void);
-};
-
 static const struct order *order;
 static bool is_right;
+int released;
 
 static void *load_afterwards(void *unused)
 {
@@ -52,11 +47,12 @@ static void *load_afterwards(void *unused)
     return NULL;
 }
 
-static void pair_run(const struct order *how, bool right)
+void pair_run(const struct order *how, bool right)
 {
     pthread_t thread;
     order = how;
     is_right = right;
+    released = 0;
     pair_open();
     if (rank == 0) {
         pthread_create(&thread, NULL, load_afterwards, NULL);
@@ -68,13 +64,10 @@ static void pair_run(const struct order *how, bool right)
     pair_close();
 }
 
-static int released;
-
 #define PAIR(name, release_, acquire_)                                                             \
     CASE(L1, name, 2)                                                                              \
     {                                                                                              \
         static const struct order how = {release_, acquire_};                                      \
-        released = 0;                                                                              \
         pair_run(&how, right);                                                                     \
     }
 
@@ -94,15 +87,6 @@ static void mutex_release(void)
     released = 1;
     pthread_mutex_unlock(&mutex);
 }
-
-/* Polls with a function that acquires. */
-#define POLL(lock, unlock)                                                                         \
-    for (int done = 0; !done; sched_yield()) {                                                     \
-        if ((lock) != 0)                                                                           \
-            continue;                                                                              \
-        done = released;                                                                           \
-        unlock;                                                                                    \
-    }
 
 static void mutex_acquire(void){
     POLL(pthread_mutex_lock(&mutex),

@@ -10,6 +10,30 @@ extern MPI_Win pair_win;
 void pair_open(void);
 void pair_close(void);
 
+/* How the first thread releases the second. */
+struct order {
+    void (*release)(void);
+    void (*acquire)(void);
+};
+
+/* Both steps by threads of rank 0, in this order if right. */
+void pair_run(const struct order *how, bool right);
+
+/* For release and acquire: is 0 when pair_run begins. */
+extern int released;
+
+/* threads_static.cpp */
+void static_object_make(void (*make)(void));
+
+/* Polls released with a function that acquires. */
+#define POLL(lock, unlock)                                                                         \
+    for (int done = 0; !done; sched_yield()) {                                                     \
+        if ((lock) != 0)                                                                           \
+            continue;                                                                              \
+        done = released;                                                                           \
+        unlock;                                                                                    \
+    }
+
 /* The two steps. Any thread may call them; they are complete when they return. */
 static inline void pair_get(void)
 {

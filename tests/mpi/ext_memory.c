@@ -475,6 +475,7 @@ static void an_opened_window_checks_its_calls(enum window_kind kind)
     CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Win_wait(win));
     MPI_Group_free(&group);
     CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_notify_wait(win, 0, 1));
+    CHECK_CLASS(MPI_ERR_ARG, MPIX_Win_wait_until(win, 0, MPI_INT64_T, MPIX_CMP_EQ, &value));
     CHECK_CLASS(MPI_ERR_RMA_FLAVOR, MPI_Win_attach(win, &value, 8));
     CHECK_CLASS(MPI_ERR_UNSUPPORTED_OPERATION, MPIX_Win_memory_handle_create(win, 0, 8, &none));
     CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Put(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win));
@@ -497,6 +498,45 @@ static void an_opened_window_checks_its_calls(enum window_kind kind)
     CHECK_CLASS(MPI_ERR_RMA_SYNC, MPI_Win_unlock(0, win));
     CHECK_OK(MPI_Win_unlock_all(win));
     CHECK_OK(MPI_Win_free(&win));
+    guarded_free(&window);
+}
+
+static int deletions_refused;
+
+static int refuse_first_deletion(MPI_Win win, int keyval, void *value, void *state)
+{
+    (void)win, (void)keyval, (void)value, (void)state;
+    return deletions_refused++ == 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* The program's callback refuses: the window continues to work, and can be freed later. */
+static void an_opened_window_whose_end_is_refused_lives_on(enum window_kind kind)
+{
+    if (lacks_extensions())
+        return;
+    struct window window = guarded_make(kind);
+    int64_t value = 5;
+    int keyval;
+    MPIX_Memory_handle own = handle_make(window.win, 2, 64);
+    MPIX_Memory_handle theirs = handle_pass(&own);
+    MPI_Win win = handle_open(&theirs);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, refuse_first_deletion, &keyval, NULL);
+    MPI_Win_set_attr(win, keyval, NULL);
+    deletions_refused = 0;
+    const int code = MPI_Win_free(&win);
+    if (code != MPI_SUCCESS) { /* Open MPI ignores it */
+        CHECK_CLASS(MPI_ERR_OTHER, code);
+        CHECK_OK(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
+        CHECK_OK(MPI_Get(&value, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, win));
+        CHECK_OK(MPI_Win_unlock_all(win));
+        CHECK_EQUAL(value, 0x5a5a5a5a5a5a5a5a);
+        CHECK_OK(MPI_Win_free(&win));
+    }
+    CHECK(win == MPI_WIN_NULL, "the window is still there");
+    CHECK(deletions_refused > 0, "no callback has refused");
+    MPI_Win_free_keyval(&keyval);
+    barrier(MPI_COMM_WORLD);
     guarded_free(&window);
 }
 
@@ -615,6 +655,7 @@ static const struct test_case cases[] = {
     CASE(handles_and_windows_come_and_go, KINDS_BOTH, 1),
     CASE(handles_of_a_dynamic_window, KIND_ANY, 1),
     CASE(an_opened_window_checks_its_calls, KINDS_ALL, 1),
+    CASE(an_opened_window_whose_end_is_refused_lives_on, KINDS_BOTH, 1),
     CASE(calls_of_handles_check_their_arguments, KINDS_BOTH, 1),
     CASE(handles_are_opened_on_all_nodes, KINDS_BOTH, 1),
     CASE(owners_without_a_network_are_opened_on_their_node, KINDS_BOTH, 1),

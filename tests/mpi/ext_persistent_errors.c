@@ -228,6 +228,40 @@ static void a_freed_window_starts_nothing(enum window_kind kind)
     guarded_free(&next);
 }
 
+/* A request that waits for notifications ends with its window. */
+static void a_freed_window_notifies_no_request(enum window_kind kind)
+{
+    (void)kind;
+    int64_t *memory;
+    MPI_Win win;
+    MPI_Info info;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    errors_return_on_communicators();
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "2");
+    MPI_Win_allocate(8, 8, info, MPI_COMM_WORLD, &memory, &win);
+    MPI_Info_free(&info);
+    CHECK_OK(MPIX_Win_notify_init(win, 0, 1, &requests[0]));
+    CHECK_OK(MPIX_Win_notify_init(win, 1, 1, &requests[1]));
+    for (int turn = 0; turn < 2; turn++) {
+        CHECK_OK(MPI_Startall(2, requests));
+        if (turn == 1)
+            break;
+        MPI_Win_lock(MPI_LOCK_SHARED, world_rank, 0, win);
+        CHECK_OK(MPIX_Put_notify(NULL, 0, MPI_INT, world_rank, 0, 0, MPI_INT, 0, win));
+        CHECK_OK(MPIX_Put_notify(NULL, 0, MPI_INT, world_rank, 0, 0, MPI_INT, 1, win));
+        MPI_Win_unlock(world_rank, win);
+        CHECK_OK(MPI_Waitall(2, requests, no_statuses));
+    }
+    MPI_Win_free(&win);
+    CHECK_CLASS(MPI_ERR_WIN, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    CHECK_CLASS(MPI_ERR_IN_STATUS, MPI_Waitall(2, requests, statuses));
+    CHECK_CLASS(MPI_ERR_WIN, statuses[1].MPI_ERROR);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(MPI_Request_free(&requests[i]));
+}
+
 static void proc_null_is_a_target_without_effect(enum window_kind kind)
 {
     struct window window = guarded_make(kind);
@@ -377,6 +411,7 @@ static const struct test_case cases[] = {
     CASE(startall_starts_those_that_it_can, KINDS_BOTH, 1),
     CASE(an_active_request_is_not_started_again, KINDS_BOTH, 1),
     CASE(a_freed_window_starts_nothing, KINDS_BOTH, 1),
+    CASE(a_freed_window_notifies_no_request, KIND_ANY, 1),
     CASE(proc_null_is_a_target_without_effect, KINDS_BOTH, 1),
     CASE(nothing_moves_with_a_count_of_zero, KINDS_BOTH, 1),
     CASE(each_start_sees_what_is_attached, KIND_ANY, 1),

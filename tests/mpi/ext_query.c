@@ -3,6 +3,8 @@
  * where Oriel serves windows, 2 where the host does, 0 where there are no extensions. */
 #include "harness.h"
 #include "oriel/ext.h"
+#define ORIEL_WEAK
+#include "oriel/oriel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,12 @@ static int served(void)
 static void query_says_whether_extensions_are_served(enum window_kind kind)
 {
     (void)kind;
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
     CHECK_EQUAL(MPIX_Query_oriel(), served() != 0);
+    MPI_Get_library_version(text, &length);
+    if (oriel_version != NULL)
+        CHECK(strstr(text, oriel_version()) != NULL, "%s is not in %s", oriel_version(), text);
 }
 
 /* Errors without a window go to one of these handlers, depending on MPI's version. */

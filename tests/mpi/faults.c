@@ -320,6 +320,29 @@ static int wait_memory(void)
     return MPIX_Win_wait_until(win, 0, MPI_INT64_T, MPIX_CMP_EQ, &never);
 }
 
+/* A window with counters of notifications, of which none arrives. */
+static MPI_Win counted;
+
+static void make_counted(void)
+{
+    double *memory;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_notifications", "1");
+    MPI_Win_allocate(8, 8, info, MPI_COMM_WORLD, &memory, &counted);
+    MPI_Info_free(&info);
+    MPI_Win_set_errhandler(counted, MPI_ERRORS_RETURN);
+}
+
+static int wait_requested_notification(void)
+{
+    MPI_Request request;
+    int code = MPIX_Win_notify_init(counted, 0, 1, &request);
+    if (code == MPI_SUCCESS)
+        code = MPI_Start(&request);
+    return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
+}
+
 static long some_us(void)
 {
     return 5000 + (long)(seconds_now() * 1e9) % 20000;
@@ -484,6 +507,8 @@ const struct scenario scenarios[] = {
     {"lent", lend, nothing, use_lent_until_error, false, open_lent, false},
     {"lent-held", hold_of_0, nothing, wait_for_holder, false, open_of_0, false},
     {"awaited", nothing, nothing, wait_memory, false, NULL, false},
+    {"notification", make_counted, nothing, wait_requested_notification, false, make_counted,
+     false},
     {"ending", make_unshared_and_post, end_slowly, put_until_error_and_free, false, make_unshared,
      false},
     {"main-ended", make_unshared_and_post, end_main_thread_alone, put_until_error, false,

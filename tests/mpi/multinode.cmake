@@ -38,7 +38,7 @@ function(oriel_multinode_rows)
 endfunction()
 
 foreach(area put_get accumulate_order fence pscw lock dynamic ext_notify
-    ext_persistent ext_memory ext_flush ext_wait)
+    ext_persistent ext_persistent_errors ext_memory ext_flush ext_wait)
   oriel_multinode_rows(PROGRAM ${area} QUICK)
 endforeach()
 foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate_refused atomicity
@@ -46,8 +46,7 @@ foreach(area create shared accumulate accumulate_mix accumulate_pairs accumulate
     large_transfers resources memory_returned threads thread_objects thread_epochs object_groups
     object_handles later_windows freed_communicators host_progress presence children finalise
     errors_create errors_operate errors_sync errors_dynamic errors_buffers errors_corners
-    errors_forms errors_handlers small_windows limits ext_atomics ext_types
-    ext_persistent_errors)
+    errors_forms errors_handlers small_windows limits ext_atomics ext_types)
   oriel_multinode_rows(PROGRAM ${area})
 endforeach()
 oriel_test_row(PROGRAM lock_all_cycles RANKS "4" FULL_RANKS "8" MODES node1 node2 TIMEOUT 120)
