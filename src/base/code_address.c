@@ -49,14 +49,16 @@ static void notes_read(const struct dl_phdr_info *info, const ElfW(Phdr) * heade
     }
 }
 
-static void path_read(const char *name, char out[ORIEL_CODE_ADDRESS_LONG])
+/* The program itself has no name in the loader's list. Its path is read once: dl_iterate_phdr calls
+ * one function at a time. */
+static const char *program_path(void)
 {
-    if (name[0] == '\0') {
-        ssize_t len = readlink("/proc/self/exe", out, ORIEL_CODE_ADDRESS_LONG - 1);
-        out[len < 0 ? 0 : len] = '\0';
-    } else {
-        snprintf(out, ORIEL_CODE_ADDRESS_LONG, "%s", name);
+    static char path[ORIEL_CODE_ADDRESS_LONG];
+    if (path[0] == '\0') {
+        ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+        path[len < 0 ? 0 : len] = '\0';
     }
+    return path;
 }
 
 /* The kernel marks the path of a program whose file was removed or replaced. Where the build id
@@ -84,7 +86,8 @@ static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
     if (!inside)
         return 0;
     out->offset = search->address - info->dlpi_addr;
-    path_read(info->dlpi_name, out->module);
+    snprintf(out->module, sizeof out->module, "%s",
+             info->dlpi_name[0] == '\0' ? program_path() : info->dlpi_name);
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE)
             notes_read(info, &info->dlpi_phdr[i], search->address, out);
