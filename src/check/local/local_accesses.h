@@ -137,13 +137,9 @@ bool oriel_local_watched(const void *address, uint64_t len_bytes);
 void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic,
                         const void *address_of_call);
 
-/* Whether this thread is in a function of MPI; asked before a conflict is reported. */
-typedef bool oriel_local_in_mpi_fn(void);
-
 /* Records an access by a function of libc, called at address_of_call. Instrumented code: like
  * oriel_local_access. Other code: compares it with what is under way, and stores nothing. */
 void oriel_local_library_access(const void *address, uint64_t len_bytes, bool writes,
-                                enum oriel_call call, const void *address_of_call,
-                                oriel_local_in_mpi_fn *is_in_mpi);
+                                enum oriel_call call, const void *address_of_call);
 
 #endif

@@ -1,6 +1,7 @@
 /* src/check/report/finding.c, report_text.c and call_sites.c: which findings count as one, their
- * text, their sharing between processes, and what is not done again for a known call site. There is no `oriel` command next to this program, so
- * lines stay unknown, as if the helper cannot be started. Run by the test rows. */
+ * text, their sharing between processes, and the cost of known call sites. There is no `oriel`
+ * command next to this program, so lines stay unknown, as if the helper cannot be started. Run by
+ * the test rows. */
 #include "check/report/finding_internal.h"
 #include "check/report/call_sites.h"
 
@@ -329,6 +330,35 @@ static void a_search_for_the_caller_ends_at_the_first_frame_outside(void **state
     assert_in_range(frames_visited, 1, 12);
 }
 
+static unsigned asked;
+static bool is_none;
+
+static bool is_none_ask(void)
+{
+    asked++;
+    return is_none;
+}
+
+static void doubt_about_a_finding_is_settled_once(void **state)
+{
+    (void)state;
+    struct oriel_finding finding = conflict("doubtful");
+    finding.is_none = is_none_ask;
+    is_none = true;
+    uint32_t used = oriel_findings()->used;
+    assert_false(oriel_finding_repeats(&finding));
+    assert_string_equal(printed(&finding), "");
+    assert_int_equal(oriel_findings()->used, used);
+    is_none = false;
+    assert_string_not_equal(printed(&finding), "");
+    assert_int_equal(asked, 2);
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(printed(&finding), "");
+    assert_true(oriel_finding_repeats(&finding));
+    assert_int_equal(asked, 2);
+    assert_int_equal(last()->count, 6);
+}
+
 /* The last test: it fills the shared memory. */
 static void findings_without_room_are_counted(void **state)
 {
@@ -366,6 +396,7 @@ static int run_below(int frames)
         cmocka_unit_test(calls_have_their_names),
         cmocka_unit_test(call_sites_of_one_loop_do_not_evict_each_other),
         cmocka_unit_test(a_search_for_the_caller_ends_at_the_first_frame_outside),
+        cmocka_unit_test(doubt_about_a_finding_is_settled_once),
         cmocka_unit_test(findings_without_room_are_counted),
     };
     int status = frames > 0 ? run_below(frames - 1) : cmocka_run_group_tests(tests, start, NULL);
