@@ -69,6 +69,13 @@ static void accesses_unlock(void)
     inside = OUTSIDE;
 }
 
+/* Requires the lock. */
+static void bounds_update(void)
+{
+    if (!oriel_uses_are_open() && (oriel_short_buffers.count == 0 || !oriel_check_many_threads))
+        oriel_uses_bounds_reset();
+}
+
 enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, oriel_atomic_fn *order)
 {
     own.tell = tell;
@@ -89,6 +96,7 @@ void oriel_local_stop(void)
     accesses_lock();
     oriel_short_buffer_clear();
     oriel_uses_clear();
+    bounds_update();
     oriel_regions_clear();
     oriel_history_free(own.history);
     own.history = 0;
@@ -206,6 +214,8 @@ static void extents_use_locked(struct oriel_access *access, struct oriel_extents
     if (own.history == 0 || bounds.low >= bounds.high || (access->group != 0 && use == NULL))
         return;
     const struct oriel_local_region *region = oriel_region_find(bounds.low, bounds.high, NULL);
+    if (region == NULL && use != NULL)
+        oriel_uses_bounds_widen(bounds.low, bounds.high);
     if (region == NULL)
         oriel_short_buffer_meet(access, extents->list, extents->count, own.tell, own.closure);
     if (region == NULL && use == NULL)
@@ -259,6 +269,8 @@ static bool run_use_short(uint64_t low, uint64_t len_bytes, bool writes, uint8_t
                 oriel_short_buffer_use(
                     &(struct oriel_short_buffer){low, low + len_bytes, group, *site, writes, flags},
                     own.tell, own.closure);
+    if (done && group != 0 && oriel_check_many_threads)
+        oriel_uses_bounds_widen(low, low + len_bytes);
     accesses_unlock();
     return done;
 }
@@ -368,6 +380,7 @@ static __attribute__((noinline)) void group_complete(oriel_local_group group)
         history_complete_group(use->histories[i], group, now);
     if (use != NULL)
         oriel_use_end(use);
+    bounds_update();
     accesses_unlock();
 }
 

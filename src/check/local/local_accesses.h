@@ -111,10 +111,8 @@ static inline bool oriel_local_needs_buffers(void)
  * instructions. */
 static inline bool oriel_local_is_unused(uint64_t low, uint64_t high)
 {
-    if (oriel_likely(oriel_short_buffers.count == 0) && !oriel_uses_are_open())
-        return oriel_regions_are_elsewhere(low, high);
-    return oriel_regions_are_elsewhere(low, high) && !oriel_uses_are_open() &&
-           !oriel_check_many_threads && !oriel_short_buffer_overlaps(low, high);
+    return oriel_regions_are_elsewhere(low, high) && oriel_uses_are_elsewhere(low, high) &&
+           (oriel_check_many_threads || !oriel_short_buffer_overlaps(low, high));
 }
 
 /* The program gives up the bytes from low to high: reports the buffers there that are still needed,

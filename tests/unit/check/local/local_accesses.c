@@ -344,6 +344,40 @@ static void library_store(const void *at, const char *place)
     oriel_local_library_access(at, 8, true, ORIEL_CALL_memset, place);
 }
 
+static bool is_unused(const long *first, const long *end)
+{
+    return oriel_local_is_unused((uint64_t)(uintptr_t)first, (uint64_t)(uintptr_t)end);
+}
+
+/* Also in the history, and if several threads make calls, because programs copy much while a
+ * request is outstanding. */
+static void bytes_beside_outstanding_buffers_are_unused(void **state)
+{
+    static long buffers[64];
+    oriel_local_group first = oriel_local_group_new();
+    oriel_local_group second = oriel_local_group_new();
+    struct oriel_node *two = oriel_node_loop(2, 64, oriel_node_run(ORIEL_KIND_INT64, 1));
+    struct oriel_type apart = {
+        .layout = two, .plain_bytes = INT64_MAX, .size_bytes = 16, .extent_bytes = 72};
+    (void)state;
+    for (int threads = 0; threads < 2; threads++) {
+        oriel_check_many_threads = threads;
+        assert_true(is_unused(buffers, buffers + 64));
+        oriel_local_buffer(buffers + 8, 1, threads ? type_long : &apart, true, 0, first, &put_site);
+        assert_true(is_unused(buffers, buffers + 8));
+        assert_false(is_unused(buffers + 8, buffers + 9));
+        assert_true(is_unused(buffers + 24, buffers + 64));
+        oriel_local_buffer(buffers + 32, 1, &apart, true, 0, second, &put_site);
+        oriel_local_complete(threads ? second : first);
+        assert_false(is_unused(buffers + 8 + 24 * !threads, buffers + 9 + 24 * !threads));
+        assert_true(is_unused(buffers + 48, buffers + 64));
+        oriel_local_complete(threads ? first : second);
+        assert_true(is_unused(buffers, buffers + 64));
+    }
+    oriel_check_many_threads = false;
+    oriel_node_free(two);
+}
+
 static void functions_of_libc_meet_only_what_is_under_way(void **state)
 {
     (void)state;
@@ -563,6 +597,7 @@ int main(void)
         CASE(buffers_across_the_border_count_where_they_are),
         CASE(memory_of_two_windows_is_recorded_in_both),
         CASE(uses_end_where_a_region_was_detached),
+        CASE(bytes_beside_outstanding_buffers_are_unused),
         CASE(functions_of_libc_meet_only_what_is_under_way),
         CASE(memory_that_ends_is_reported), /* watches from its second half on */
         CASE(functions_of_libc_are_recorded_for_instrumented_code),
