@@ -7,6 +7,7 @@
 #include <execinfo.h>
 #include <limits.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,14 +50,16 @@ static void notes_read(const struct dl_phdr_info *info, const ElfW(Phdr) * heade
     }
 }
 
-/* The program itself has no name in the loader's list. Its path is read once: dl_iterate_phdr calls
- * one function at a time. */
+/* The path of the program itself, which has no name in the loader's list. It is read once. Called
+ * through dl_iterate_phdr, which lets one thread in at a time. */
 static const char *program_path(void)
 {
     static char path[ORIEL_CODE_ADDRESS_LONG];
-    if (path[0] == '\0') {
+    static _Atomic bool is_read;
+    if (!atomic_load_explicit(&is_read, memory_order_acquire)) {
         ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
         path[len < 0 ? 0 : len] = '\0';
+        atomic_store_explicit(&is_read, len > 0, memory_order_release);
     }
     return path;
 }
