@@ -7,6 +7,7 @@
 #include <execinfo.h>
 #include <limits.h>
 #include <link.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,14 +50,18 @@ static void notes_read(const struct dl_phdr_info *info, const ElfW(Phdr) * heade
     }
 }
 
-static void path_read(const char *name, char out[ORIEL_CODE_ADDRESS_LONG])
+/* The path of the program itself, which has no name in the loader's list. It is read once. Called
+ * through dl_iterate_phdr, which lets one thread in at a time. */
+static const char *program_path(void)
 {
-    if (name[0] == '\0') {
-        ssize_t len = readlink("/proc/self/exe", out, ORIEL_CODE_ADDRESS_LONG - 1);
-        out[len < 0 ? 0 : len] = '\0';
-    } else {
-        snprintf(out, ORIEL_CODE_ADDRESS_LONG, "%s", name);
+    static char path[ORIEL_CODE_ADDRESS_LONG];
+    static _Atomic bool is_read;
+    if (!atomic_load_explicit(&is_read, memory_order_acquire)) {
+        ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+        path[len < 0 ? 0 : len] = '\0';
+        atomic_store_explicit(&is_read, len > 0, memory_order_release);
     }
+    return path;
 }
 
 /* The kernel marks the path of a program whose file was removed or replaced. Where the build id
@@ -84,7 +89,8 @@ static int module_match(struct dl_phdr_info *info, size_t size, void *closure)
     if (!inside)
         return 0;
     out->offset = search->address - info->dlpi_addr;
-    path_read(info->dlpi_name, out->module);
+    snprintf(out->module, sizeof out->module, "%s",
+             info->dlpi_name[0] == '\0' ? program_path() : info->dlpi_name);
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_NOTE)
             notes_read(info, &info->dlpi_phdr[i], search->address, out);

@@ -24,12 +24,24 @@ static const void *module_of(const void *address)
     return address != NULL && dladdr(address, &info) != 0 ? info.dli_fbase : NULL;
 }
 
+/* The module of a function of the host's; slot, NULL at first, keeps it. */
+static const void *module_kept(_Atomic(const void *) *slot, const char *name)
+{
+    const void *module = atomic_load_explicit(slot, memory_order_relaxed);
+    if (module == NULL) {
+        module = module_of(oriel_host_symbol(name));
+        atomic_store_explicit(slot, module, memory_order_relaxed);
+    }
+    return module;
+}
+
 bool oriel_host_is_on_stack(void)
 {
     enum { FRAMES = 64 };
+    static _Atomic(const void *) module_of_init, module_of_rank;
     void *frames[FRAMES];
-    const void *init = module_of(oriel_host_symbol("PMPI_Init"));
-    const void *rank = module_of(oriel_host_symbol("PMPI_Comm_rank"));
+    const void *init = module_kept(&module_of_init, "PMPI_Init");
+    const void *rank = module_kept(&module_of_rank, "PMPI_Comm_rank");
     int count = oriel_code_address_stack(frames, FRAMES);
     for (int i = 0; i < count; i++) {
         const void *module = module_of(frames[i]);

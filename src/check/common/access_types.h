@@ -88,6 +88,9 @@ struct oriel_conflict {
     /* the earlier one is in the history of another window over the same memory
      * (aliased_windows.h) */
     bool alias;
+    /* not 0: the later access may be the host's own, in a function of MPI that the checker does not
+     * know. Then this is no conflict. No bool: other nodes send it */
+    uint8_t may_be_hosts;
 };
 typedef void oriel_conflict_fn(const struct oriel_conflict *conflict, void *closure);
 

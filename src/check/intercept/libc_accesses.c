@@ -39,7 +39,7 @@ access_see(const void *at, size_t len_bytes, bool writes, enum oriel_call call, 
     is_in_access = true;
     if (oriel_check_running && oriel_check_where.in.depth == 0 && oriel_check_call.stack != 0 &&
         !oriel_check_is_own(caller))
-        oriel_local_library_access(at, len_bytes, writes, call, caller, oriel_host_is_on_stack);
+        oriel_local_library_access(at, len_bytes, writes, call, caller);
     is_in_access = false;
     errno = error;
 }

@@ -97,6 +97,7 @@ static void finding_describe(struct oriel_finding *finding, const struct oriel_c
     const struct oriel_site *other = &conflict->earlier.site;
     finding->here = oriel_site_coded(here);
     finding->other = *other;
+    finding->is_none = conflict->may_be_hosts ? oriel_host_is_on_stack : NULL;
     finding->here_effect = effect_of(&conflict->later);
     finding->other_effect = effect_of(&conflict->earlier);
     if (here->epoch != 0)
@@ -166,11 +167,15 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
     if (oriel_check_left)
         return;
     finding.rule = rule_for_kinds(NULL, &conflict->earlier, &conflict->later);
+    finding.window = "";
+    finding.flavour = "";
+    finding_describe(&finding, conflict);
+    if (oriel_finding_repeats(&finding))
+        return;
     snprintf(finding.detail, sizeof finding.detail,
              "%" PRIu64 " bytes of the buffer at %#" PRIx64 ".", conflict->len_bytes,
              (uint64_t)conflict->offset);
     finding.device = oriel_local_device((const void *)(uintptr_t)conflict->offset);
-    finding_describe(&finding, conflict);
     oriel_buffer_help(&conflict->earlier, &finding, help);
     finding.help = help;
     if (are_unordered_threads(&conflict->earlier, &conflict->later)) {
@@ -180,7 +185,5 @@ void oriel_buffer_conflict(const struct oriel_conflict *conflict, void *closure)
         finding.help = "give each thread its own buffer, or complete the operation and order the "
                        "threads between @other and @here";
     }
-    finding.window = "";
-    finding.flavour = "";
     oriel_finding_report(&finding);
 }

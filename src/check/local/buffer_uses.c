@@ -9,6 +9,7 @@
 static struct oriel_hash_table uses = ORIEL_HASH_TABLE_INIT;
 static struct oriel_use *unused;
 size_t oriel_uses_open;
+struct oriel_uses_bounds oriel_uses_bounds = {.low = UINT64_MAX};
 
 struct oriel_use *oriel_use_find(uint64_t group)
 {
@@ -34,6 +35,20 @@ struct oriel_use *oriel_use_of(uint64_t group)
         unused = next;
     oriel_uses_open++;
     return use;
+}
+
+void oriel_uses_bounds_widen(uint64_t low, uint64_t high)
+{
+    if (low < atomic_load_explicit(&oriel_uses_bounds.low, memory_order_relaxed))
+        atomic_store_explicit(&oriel_uses_bounds.low, low, memory_order_relaxed);
+    if (high > atomic_load_explicit(&oriel_uses_bounds.high, memory_order_relaxed))
+        atomic_store_explicit(&oriel_uses_bounds.high, high, memory_order_relaxed);
+}
+
+void oriel_uses_bounds_reset(void)
+{
+    atomic_store_explicit(&oriel_uses_bounds.low, UINT64_MAX, memory_order_relaxed);
+    atomic_store_explicit(&oriel_uses_bounds.high, 0, memory_order_relaxed);
 }
 
 static void *array_grow(void *list, size_t *room, size_t item_bytes)

@@ -5,6 +5,7 @@
 
 #include "check/shm/shm.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,6 +37,32 @@ static inline bool oriel_uses_are_open(void)
 {
     return oriel_uses_open > 0;
 }
+
+/* --- where outstanding buffers outside windows are --- */
+
+/* From the first byte of all such buffers that uses have to the end of the last; if several threads
+ * run the checker's code, also of those in the short list. Most accesses of the program are
+ * elsewhere, and any thread finds that out without the lock.
+ *
+ * The bounds change under the lock. While a buffer is outstanding, they only widen; they are reset
+ * when none is left. So a thread that knows of the call which uses a buffer, by any order that the
+ * program has made, reads bounds that contain it until the use ends, whichever of their values it
+ * reads. A thread without such order could as well have been faster than the call. Nothing else is
+ * read because of the bounds, so relaxed accesses are enough. */
+struct oriel_uses_bounds {
+    _Atomic uint64_t low;
+    _Atomic uint64_t high;
+};
+extern struct oriel_uses_bounds oriel_uses_bounds __attribute__((visibility("hidden")));
+
+static inline bool oriel_uses_are_elsewhere(uint64_t low, uint64_t high)
+{
+    return high <= atomic_load_explicit(&oriel_uses_bounds.low, memory_order_relaxed) ||
+           low >= atomic_load_explicit(&oriel_uses_bounds.high, memory_order_relaxed);
+}
+
+void oriel_uses_bounds_widen(uint64_t low, uint64_t high);
+void oriel_uses_bounds_reset(void);
 
 /* Records that the history has an access of the group. False: no memory. */
 bool oriel_use_note(struct oriel_use *use, oriel_shm_offset history);

@@ -69,6 +69,13 @@ static void accesses_unlock(void)
     inside = OUTSIDE;
 }
 
+/* Requires the lock. */
+static void bounds_update(void)
+{
+    if (!oriel_uses_are_open() && (oriel_short_buffers.count == 0 || !oriel_check_many_threads))
+        oriel_uses_bounds_reset();
+}
+
 enum oriel_status oriel_local_start(oriel_conflict_fn *tell, void *closure, oriel_atomic_fn *order)
 {
     own.tell = tell;
@@ -89,6 +96,7 @@ void oriel_local_stop(void)
     accesses_lock();
     oriel_short_buffer_clear();
     oriel_uses_clear();
+    bounds_update();
     oriel_regions_clear();
     oriel_history_free(own.history);
     own.history = 0;
@@ -206,6 +214,8 @@ static void extents_use_locked(struct oriel_access *access, struct oriel_extents
     if (own.history == 0 || bounds.low >= bounds.high || (access->group != 0 && use == NULL))
         return;
     const struct oriel_local_region *region = oriel_region_find(bounds.low, bounds.high, NULL);
+    if (region == NULL && use != NULL)
+        oriel_uses_bounds_widen(bounds.low, bounds.high);
     if (region == NULL)
         oriel_short_buffer_meet(access, extents->list, extents->count, own.tell, own.closure);
     if (region == NULL && use == NULL)
@@ -259,6 +269,8 @@ static bool run_use_short(uint64_t low, uint64_t len_bytes, bool writes, uint8_t
                 oriel_short_buffer_use(
                     &(struct oriel_short_buffer){low, low + len_bytes, group, *site, writes, flags},
                     own.tell, own.closure);
+    if (done && group != 0 && oriel_check_many_threads)
+        oriel_uses_bounds_widen(low, low + len_bytes);
     accesses_unlock();
     return done;
 }
@@ -368,6 +380,7 @@ static __attribute__((noinline)) void group_complete(oriel_local_group group)
         history_complete_group(use->histories[i], group, now);
     if (use != NULL)
         oriel_use_end(use);
+    bounds_update();
     accesses_unlock();
 }
 
@@ -477,24 +490,23 @@ void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bo
 struct pending_report {
     oriel_conflict_fn *tell;
     void *closure;
-    oriel_local_in_mpi_fn *is_in_mpi;
 };
 
 /* An access of code that is not instrumented. Order through its loads and stores is not seen. Only
- * an operation that is still under way is certainly not ordered before it. Calls of MPI that the
- * checker does not know copy, too. */
+ * an operation that is still under way is certainly not ordered before it. */
 static void pending_conflict(const struct oriel_conflict *conflict, void *closure)
 {
     const struct pending_report *report = closure;
-    if (conflict->earlier.complete == ORIEL_TICK_PENDING && !report->is_in_mpi())
-        report->tell(conflict, report->closure);
+    struct oriel_conflict doubtful = *conflict;
+    doubtful.may_be_hosts = 1;
+    if (conflict->earlier.complete == ORIEL_TICK_PENDING)
+        report->tell(&doubtful, report->closure);
 }
 
-static void pending_look(struct oriel_access *access, uint64_t low, uint64_t high,
-                         oriel_local_in_mpi_fn *is_in_mpi)
+static void pending_look(struct oriel_access *access, uint64_t low, uint64_t high)
 {
     struct oriel_access_extent run = {(int64_t)low, high - low, 1, 0};
-    struct pending_report report = {own.tell, own.closure, is_in_mpi};
+    struct pending_report report = {own.tell, own.closure};
     const struct oriel_local_region *region = NULL;
     oriel_short_buffer_meet(access, &run, 1, pending_conflict, &report);
     if (oriel_uses_are_open())
@@ -502,7 +514,7 @@ static void pending_look(struct oriel_access *access, uint64_t low, uint64_t hig
     while ((region = oriel_region_find(low, high, region)) != NULL) {
         uint64_t first = region->low > low ? region->low : low;
         uint64_t end = region->high < high ? region->high : high;
-        report = (struct pending_report){region->tell, region->closure, is_in_mpi};
+        report = (struct pending_report){region->tell, region->closure};
         run = (struct oriel_access_extent){region->offset + (int64_t)(first - region->low),
                                            end - first, 1, 0};
         oriel_history_look(region->history, access, &run, 1, pending_conflict, &report);
@@ -510,8 +522,7 @@ static void pending_look(struct oriel_access *access, uint64_t low, uint64_t hig
 }
 
 void oriel_local_library_access(const void *address, uint64_t len_bytes, bool writes,
-                                enum oriel_call call, const void *address_of_call,
-                                oriel_local_in_mpi_fn *is_in_mpi)
+                                enum oriel_call call, const void *address_of_call)
 {
     uint64_t low = (uint64_t)(uintptr_t)address;
     struct oriel_access access;
@@ -530,7 +541,7 @@ void oriel_local_library_access(const void *address, uint64_t len_bytes, bool wr
                                       .world_rank = (uint32_t)access.origin,
                                       .call = (uint16_t)call};
     accesses_lock();
-    pending_look(&access, low, low + len_bytes, is_in_mpi);
+    pending_look(&access, low, low + len_bytes);
     accesses_unlock();
 }
 

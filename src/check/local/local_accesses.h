@@ -111,10 +111,8 @@ static inline bool oriel_local_needs_buffers(void)
  * instructions. */
 static inline bool oriel_local_is_unused(uint64_t low, uint64_t high)
 {
-    if (oriel_likely(oriel_short_buffers.count == 0) && !oriel_uses_are_open())
-        return oriel_regions_are_elsewhere(low, high);
-    return oriel_regions_are_elsewhere(low, high) && !oriel_uses_are_open() &&
-           !oriel_check_many_threads && !oriel_short_buffer_overlaps(low, high);
+    return oriel_regions_are_elsewhere(low, high) && oriel_uses_are_elsewhere(low, high) &&
+           (oriel_check_many_threads || !oriel_short_buffer_overlaps(low, high));
 }
 
 /* The program gives up the bytes from low to high: reports the buffers there that are still needed,
@@ -137,13 +135,9 @@ bool oriel_local_watched(const void *address, uint64_t len_bytes);
 void oriel_local_access(const void *address, uint64_t len_bytes, bool writes, bool atomic,
                         const void *address_of_call);
 
-/* Whether this thread is in a function of MPI; asked before a conflict is reported. */
-typedef bool oriel_local_in_mpi_fn(void);
-
 /* Records an access by a function of libc, called at address_of_call. Instrumented code: like
  * oriel_local_access. Other code: compares it with what is under way, and stores nothing. */
 void oriel_local_library_access(const void *address, uint64_t len_bytes, bool writes,
-                                enum oriel_call call, const void *address_of_call,
-                                oriel_local_in_mpi_fn *is_in_mpi);
+                                enum oriel_call call, const void *address_of_call);
 
 #endif

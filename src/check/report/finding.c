@@ -130,18 +130,23 @@ static uint64_t finding_hash(const struct oriel_finding *finding)
     return hash | 1;
 }
 
+/* Returns the entry; NULL: there is none. */
+static struct oriel_finding_entry *entry_known(uint64_t hash)
+{
+    uint32_t used = oriel_load_acquire(&findings->used);
+    for (uint32_t at = 0; at < used; at++)
+        if (findings->hashes[at] == hash)
+            return &findings->entries[at];
+    return NULL;
+}
+
 /* Returns the entry; a fresh one is for the caller to fill in. NULL: there is no room. */
 static struct oriel_finding_entry *entry_find(uint64_t hash, bool *fresh)
 {
     uint32_t at = 0;
-    uint32_t used = oriel_load_acquire(&findings->used);
     *fresh = false;
-    while (at < used && findings->hashes[at] != hash)
-        at++;
-    if (at < used)
-        return &findings->entries[at];
     oriel_shm_lock(&findings->lock);
-    used = findings->used;
+    uint32_t used = findings->used;
     while (at < used && findings->hashes[at] != hash)
         at++;
     if (at == used && used < ORIEL_FINDINGS) {
@@ -335,10 +340,20 @@ static void finding_print(const char *text)
     }
 }
 
+bool oriel_finding_repeats(const struct oriel_finding *finding)
+{
+    if (findings == NULL || left_out[finding->rule])
+        return true;
+    struct oriel_finding_entry *entry = entry_known(finding_hash(finding));
+    if (entry != NULL)
+        entry_count(entry, finding->here.world_rank);
+    return entry != NULL;
+}
+
 void oriel_finding_report(const struct oriel_finding *finding)
 {
     bool fresh;
-    if (findings == NULL || left_out[finding->rule])
+    if (oriel_finding_repeats(finding) || (finding->is_none != NULL && finding->is_none()))
         return;
     struct oriel_finding_entry *entry = entry_find(finding_hash(finding), &fresh);
     if (entry == NULL) {

@@ -39,6 +39,9 @@ struct oriel_finding {
      * @other". @here, @other and @opening become lines. NULL: the rule's remedy. */
     const char *help;
     char detail[256]; /* a further sentence; "" */
+    /* Asked before the first report only, because it takes long: whether this is no finding. NULL:
+     * it is one. */
+    bool (*is_none)(void);
 };
 static const struct oriel_finding ORIEL_FINDING_NONE = {
     .target = -1, .offset = -1, .element = -1, .device = -1};
@@ -47,6 +50,10 @@ static const struct oriel_finding ORIEL_FINDING_NONE = {
  * in either order. The caller may hold no lock: another process, started for the first finding, is
  * asked for lines and reads debug information. Sites are from oriel_site_here. */
 void oriel_finding_report(const struct oriel_finding *finding);
+
+/* Counts the finding if an equal one was reported. Returns whether nothing is left to do, so that
+ * the caller need not find out more for oriel_finding_report. */
+bool oriel_finding_repeats(const struct oriel_finding *finding);
 
 /* Counts an event for the summary, such as "calls not modelled: MPI_File_write". */
 void oriel_finding_count(const char *what);

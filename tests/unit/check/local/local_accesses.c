@@ -339,16 +339,43 @@ static void atomic_instructions_order_and_are_never_blamed(void **state)
     assert_int_equal(window.count, 1); /* of the two puts */
 }
 
-static bool in_mpi;
-
-static bool is_in_mpi(void)
-{
-    return in_mpi;
-}
-
 static void library_store(const void *at, const char *place)
 {
-    oriel_local_library_access(at, 8, true, ORIEL_CALL_memset, place, is_in_mpi);
+    oriel_local_library_access(at, 8, true, ORIEL_CALL_memset, place);
+}
+
+static bool is_unused(const long *first, const long *end)
+{
+    return oriel_local_is_unused((uint64_t)(uintptr_t)first, (uint64_t)(uintptr_t)end);
+}
+
+/* Also in the history, and if several threads make calls, because programs copy much while a
+ * request is outstanding. */
+static void bytes_beside_outstanding_buffers_are_unused(void **state)
+{
+    static long buffers[64];
+    oriel_local_group first = oriel_local_group_new();
+    oriel_local_group second = oriel_local_group_new();
+    struct oriel_node *two = oriel_node_loop(2, 64, oriel_node_run(ORIEL_KIND_INT64, 1));
+    struct oriel_type apart = {
+        .layout = two, .plain_bytes = INT64_MAX, .size_bytes = 16, .extent_bytes = 72};
+    (void)state;
+    for (int threads = 0; threads < 2; threads++) {
+        oriel_check_many_threads = threads;
+        assert_true(is_unused(buffers, buffers + 64));
+        oriel_local_buffer(buffers + 8, 1, threads ? type_long : &apart, true, 0, first, &put_site);
+        assert_true(is_unused(buffers, buffers + 8));
+        assert_false(is_unused(buffers + 8, buffers + 9));
+        assert_true(is_unused(buffers + 24, buffers + 64));
+        oriel_local_buffer(buffers + 32, 1, &apart, true, 0, second, &put_site);
+        oriel_local_complete(threads ? second : first);
+        assert_false(is_unused(buffers + 8 + 24 * !threads, buffers + 9 + 24 * !threads));
+        assert_true(is_unused(buffers + 48, buffers + 64));
+        oriel_local_complete(threads ? first : second);
+        assert_true(is_unused(buffers, buffers + 64));
+    }
+    oriel_check_many_threads = false;
+    oriel_node_free(two);
 }
 
 static void functions_of_libc_meet_only_what_is_under_way(void **state)
@@ -356,7 +383,6 @@ static void functions_of_libc_meet_only_what_is_under_way(void **state)
     (void)state;
     long buffer = 0;
     oriel_local_group group = oriel_local_group_new();
-    in_mpi = false;
     library_store(&memory[3], "a"); /* not stored */
     put_by(0, 24, 8);
     library_store(&memory[4], "a");
@@ -364,10 +390,7 @@ static void functions_of_libc_meet_only_what_is_under_way(void **state)
     library_store(&memory[3], "a");
     assert_int_equal(window.count, 1);
     assert_int_equal(window.last.later.site.call, ORIEL_CALL_memset);
-    in_mpi = true;
-    library_store(&memory[3], "a");
-    in_mpi = false;
-    assert_int_equal(window.count, 1);
+    assert_int_equal(window.last.may_be_hosts, 1);
     oriel_history_complete(history, 0, 0, clocks[0][0]); /* it may be ordered in ways unseen */
     library_store(&memory[3], "a");
     assert_int_equal(window.count, 1);
@@ -574,6 +597,7 @@ int main(void)
         CASE(buffers_across_the_border_count_where_they_are),
         CASE(memory_of_two_windows_is_recorded_in_both),
         CASE(uses_end_where_a_region_was_detached),
+        CASE(bytes_beside_outstanding_buffers_are_unused),
         CASE(functions_of_libc_meet_only_what_is_under_way),
         CASE(memory_that_ends_is_reported), /* watches from its second half on */
         CASE(functions_of_libc_are_recorded_for_instrumented_code),

@@ -1,16 +1,19 @@
 /* src/check/report/finding.c, report_text.c and call_sites.c: which findings count as one, their
- * text, and their sharing between processes. There is no `oriel` command next to this program, so
- * lines stay unknown, as if the helper cannot be started. Run by the test rows. */
+ * text, their sharing between processes, and the cost of known call sites. There is no `oriel`
+ * command next to this program, so lines stay unknown, as if the helper cannot be started. Run by
+ * the test rows. */
 #include "check/report/finding_internal.h"
 #include "check/report/call_sites.h"
 
 #include <fcntl.h>
 #include <gnu/libc-version.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include "cmocka_all.h"
 
@@ -268,6 +271,94 @@ static void calls_have_their_names(void **state)
     assert_string_equal(oriel_call_name(ORIEL_CALL_store), "store");
 }
 
+/* --- what a known call site costs --- */
+
+typedef int visit_fn(struct dl_phdr_info *info, size_t size, void *closure);
+static unsigned searches; /* of all modules */
+static unsigned links_read;
+static unsigned frames_visited;
+
+int __real_dl_iterate_phdr(visit_fn *visit, void *closure);
+int __wrap_dl_iterate_phdr(visit_fn *visit, void *closure);
+ssize_t __real_readlink(const char *path, char *out, size_t room);
+ssize_t __wrap_readlink(const char *path, char *out, size_t room);
+_Unwind_Word __real__Unwind_GetIP(struct _Unwind_Context *frame);
+_Unwind_Word __wrap__Unwind_GetIP(struct _Unwind_Context *frame);
+
+int __wrap_dl_iterate_phdr(visit_fn *visit, void *closure)
+{
+    searches++;
+    return __real_dl_iterate_phdr(visit, closure);
+}
+
+ssize_t __wrap_readlink(const char *path, char *out, size_t room)
+{
+    links_read++;
+    return __real_readlink(path, out, room);
+}
+
+_Unwind_Word __wrap__Unwind_GetIP(struct _Unwind_Context *frame)
+{
+    frames_visited++;
+    return __real__Unwind_GetIP(frame);
+}
+
+/* Whatever their distance: four sites fit a set of the cache. */
+static void call_sites_of_one_loop_do_not_evict_each_other(void **state)
+{
+    enum { SITES = 4, DISTANCES = 2048 };
+    (void)state;
+    for (int distance = 1; distance < DISTANCES; distance++) {
+        for (int round = 0; round < 2 * SITES; round++) {
+            if (round == SITES)
+                searches = 0;
+            for (int i = 0; i < SITES; i++)
+                (void)site_of(i * distance, ORIEL_CALL_Put, 0);
+        }
+        assert_int_equal(searches, 0);
+    }
+    assert_true(links_read <= 1); /* /proc/self/exe */
+}
+
+/* The frames outside are many: main sees to that. */
+static void a_search_for_the_caller_ends_at_the_first_frame_outside(void **state)
+{
+    const void *runtime = (const void *)(uintptr_t)gnu_get_libc_version;
+    (void)state;
+    frames_visited = 0;
+    assert_int_not_equal(oriel_site_code(runtime), oriel_site_frame_code(runtime));
+    assert_in_range(frames_visited, 1, 12);
+}
+
+static unsigned asked;
+static bool is_none;
+
+static bool is_none_ask(void)
+{
+    asked++;
+    return is_none;
+}
+
+static void doubt_about_a_finding_is_settled_once(void **state)
+{
+    (void)state;
+    struct oriel_finding finding = conflict("doubtful");
+    finding.is_none = is_none_ask;
+    is_none = true;
+    uint32_t used = oriel_findings()->used;
+    assert_false(oriel_finding_repeats(&finding));
+    assert_string_equal(printed(&finding), "");
+    assert_int_equal(oriel_findings()->used, used);
+    is_none = false;
+    assert_string_not_equal(printed(&finding), "");
+    assert_int_equal(asked, 2);
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(printed(&finding), "");
+    assert_true(oriel_finding_repeats(&finding));
+    assert_int_equal(asked, 2);
+    assert_int_equal(last()->count, 6);
+}
+
 /* The last test: it fills the shared memory. */
 static void findings_without_room_are_counted(void **state)
 {
@@ -288,9 +379,9 @@ static void findings_without_room_are_counted(void **state)
     assert_int_equal(oriel_findings()->lost, 1);
 }
 
-int main(void)
+static int run_below(int frames)
 {
-    const struct CMUnitTest tests[] = {
+    static const struct CMUnitTest tests[] = {
         cmocka_unit_test(finding_without_the_command_names_its_calls),
         cmocka_unit_test(equal_findings_are_printed_once_and_counted),
         cmocka_unit_test(the_order_of_two_accesses_makes_no_other_finding),
@@ -303,7 +394,18 @@ int main(void)
         cmocka_unit_test(codes_name_the_module_and_never_change),
         cmocka_unit_test(numbers_lead_back_to_sites),
         cmocka_unit_test(calls_have_their_names),
+        cmocka_unit_test(call_sites_of_one_loop_do_not_evict_each_other),
+        cmocka_unit_test(a_search_for_the_caller_ends_at_the_first_frame_outside),
+        cmocka_unit_test(doubt_about_a_finding_is_settled_once),
         cmocka_unit_test(findings_without_room_are_counted),
     };
-    return cmocka_run_group_tests(tests, start, NULL);
+    int status = frames > 0 ? run_below(frames - 1) : cmocka_run_group_tests(tests, start, NULL);
+    __asm__ volatile("" ::: "memory"); /* otherwise the call becomes a jump */
+    return status;
+}
+
+int main(void)
+{
+    enum { FRAMES = 40 };
+    return run_below(FRAMES);
 }
