@@ -104,16 +104,21 @@ static enum oriel_status status_of(oriel_cu_result result)
     }
 }
 
-enum oriel_status oriel_cu_failed(const char *call, oriel_cu_result result)
+const char *oriel_cu_error_name(oriel_cu_result result)
 {
     const char *name = NULL;
-    const char *text = NULL;
     if (oriel_cu.get_error_name(result, &name) != ORIEL_CU_SUCCESS || name == NULL)
         name = "an unknown error";
+    return name;
+}
+
+enum oriel_status oriel_cu_failed(const char *call, oriel_cu_result result)
+{
+    const char *text = NULL;
     if (oriel_cu.get_error_string(result, &text) != ORIEL_CU_SUCCESS || text == NULL)
         text = "no description";
-    return oriel_fail(status_of(result), "the GPU driver's %s failed: %s (%d): %s", call, name,
-                      (int)result, text);
+    return oriel_fail(status_of(result), "the GPU driver's %s failed: %s (%d): %s", call,
+                      oriel_cu_error_name(result), (int)result, text);
 }
 
 /* --- contexts and streams --- */
