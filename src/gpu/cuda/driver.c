@@ -81,13 +81,13 @@ const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
     if (atomic_exchange_explicit(&is_refused, true, memory_order_relaxed))
         return NULL;
     if (version != 0)
-        oriel_warn_job("the CUDA driver is of version %d.%d, older than %d.%d: device memory is "
-                       "not supported [O31]",
-                       version / 1000, version % 1000 / 10, OLDEST_VERSION / 1000,
-                       OLDEST_VERSION % 1000 / 10);
+        oriel_warn("the CUDA driver is of version %d.%d, older than %d.%d: device memory is "
+                   "not supported [O31]",
+                   version / 1000, version % 1000 / 10, OLDEST_VERSION / 1000,
+                   OLDEST_VERSION % 1000 / 10);
     else
-        oriel_warn_job("the CUDA driver has no function %s: device memory is not supported [O31]",
-                       missing != NULL ? missing : "cuDriverGetVersion that works");
+        oriel_warn("the CUDA driver has no function %s: device memory is not supported [O31]",
+                   missing != NULL ? missing : "cuDriverGetVersion that works");
     return NULL;
 }
 
