@@ -151,6 +151,22 @@ class Summary(Known):
             self.assertEqual((text.count(" phase "), text.partition("  and ")[2]), (20, more.removeprefix("  and ")))
             self.assertEqual(len(json.loads(self.report(folder, "--json").stdout)["regions"]), regions)
 
+    def test_the_costliest_three_problems_are_printed(self):
+        for windows, more in ((3, []), (4, ["        1 more, which cost less"]), (5, ["        2 more, which cost less"])):
+            folder = self.path(f"{windows} windows")
+            os.mkdir(folder)
+            for rank in range(2):
+                file = traces.Rank(folder, rank, 2)
+                for window in range(windows):
+                    waiting = 18_000_000 + window if rank == 0 else 0
+                    file.window(window, range(2), rank, f"w{window}", site=f"main at app.c:{window + 1}")
+                    file.event(traces.call("fence"), 20_000_000 * window, waiting + 10, window=window, waiting_ns=waiting,
+                               cause="late_fence" if waiting else None, cause_rank=1 if waiting else -1)
+                file.close(100_000_000)
+            text = self.report(folder).stdout
+            self.assertEqual(text.count("Rank 1 is late:"), 3, text)
+            self.assertEqual(re.findall(r"(?m)^.* more, which cost less$", text), more)
+
     def test_a_filter_that_is_cut_off_selects_all_ranks(self):
         for text, traced in (("rank=1", 1), ("rank=1;call=pu", 2)):
             folder = self.path(text)
