@@ -285,9 +285,7 @@ static void accesses_mark(struct drawing *drawing, const struct oriel_record_fin
                                    : oriel_format("%s", ""),
                  true);
     }
-    if (other->call[0] != '\0' && here->call[0] == '\0')
-        mark_add(drawing, other, oriel_format("%s", window), true);
-    else if (other->call[0] != '\0' && strcmp(other->call, record->made.call) == 0 &&
+    if (other->call[0] != '\0' && strcmp(other->call, record->made.call) == 0 &&
              is_same_line(other, &record->made))
         mark_add(drawing, other, oriel_format("made here"), true);
     else if (other->call[0] != '\0' && is_conflict(record) &&
