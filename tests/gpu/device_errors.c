@@ -223,7 +223,7 @@ static void not_shared(enum window_kind kind)
     int64_t *memory = device_map(BYTES, true);
     (void)kind;
     if (!ranks_share_memory() || !device_fail("")) {
-        harness_skip("the driver is real, or nobody shares memory");
+        harness_skip("the driver is real, or no ranks share memory");
         device_unmap(memory, BYTES);
         return;
     }
@@ -403,8 +403,7 @@ end:
     free(memory);
 }
 
-/* Rank 0's memory for a rank that has no context, and that cannot find the device: the owner copies.
- */
+/* Rank 0's memory for a rank that has no context and cannot find the device: the owner copies. */
 static void invisible_device(enum window_kind kind)
 {
     int64_t *memory = device_map(BYTES, true), host[LONGS] = {0};

@@ -1,7 +1,7 @@
 /* Puts to the next rank, for observation from outside. With one argument: argv[1] puts of 64 bytes
  * per rank, "done", then idle until killed. With two arguments: "busy", then continuous puts until
- * the file argv[2] exists, with pauses for the sake of other tests, then "done". With three, also puts
- * of no bytes, to a window "empty", and a window "idle". */
+ * the file argv[2] exists, with pauses for the sake of other tests, then "done". With three, also
+ * puts of no bytes, to a window "empty", and a window "idle". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
