@@ -112,9 +112,7 @@ void oriel_file_discard(const char *path)
 
 char *oriel_file_finish(FILE *out, bool fine, const char *path)
 {
-    if (out != NULL)
-        fine = fclose(out) == 0 && fine;
-    if (fine)
+    if (out != NULL && fclose(out) == 0 && fine)
         return oriel_format("%s", "");
     char *problem = oriel_format("%s", errno != 0 ? strerror(errno) : "the write was incomplete");
     if (out != NULL)

@@ -133,12 +133,8 @@ static int scopes_find(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die **out)
 {
     struct function_search search = {.address = address};
     int count = dwarf_getscopes(unit, address, out);
-    if (count > 0 && dwarf_tag(&(*out)[0]) != DW_TAG_compile_unit)
+    if (count > 0 || dwarf_getfuncs(unit, function_match, &search, 0) <= 0)
         return count;
-    if (dwarf_getfuncs(unit, function_match, &search, 0) <= 0)
-        return count;
-    if (count > 0)
-        free(*out);
     return dwarf_getscopes(&search.function, address, out);
 }
 

@@ -285,10 +285,8 @@ static void accesses_mark(struct drawing *drawing, const struct oriel_record_fin
                                    : oriel_format("%s", ""),
                  true);
     }
-    if (other->call[0] != '\0' && here->call[0] == '\0')
-        mark_add(drawing, other, oriel_format("%s", window), true);
-    else if (other->call[0] != '\0' && strcmp(other->call, record->made.call) == 0 &&
-             is_same_line(other, &record->made))
+    if (other->call[0] != '\0' && strcmp(other->call, record->made.call) == 0 &&
+        is_same_line(other, &record->made))
         mark_add(drawing, other, oriel_format("made here"), true);
     else if (other->call[0] != '\0' && is_conflict(record) &&
              !(is_same_line(here, other) && here->effect == other->effect))

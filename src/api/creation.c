@@ -177,6 +177,8 @@ static int free_opened(MPI_Win *win, struct oriel_window *window)
 
 int oriel_entry_Win_free(MPI_Win *win)
 {
+    if (win == NULL)
+        return oriel_error_not_a_window("MPI_Win_free");
     struct oriel_window *window = oriel_handle_find(*win);
     if (window == NULL) {
         MPI_Win handle = *win;

@@ -16,10 +16,7 @@ static const struct oriel_gpu_vendor *vendor_load(void)
 
 struct oriel_gpu_memory oriel_gpu_find(const void *address)
 {
-    const struct oriel_gpu_vendor *vendor = vendor_load();
-    if (vendor == NULL)
-        return (struct oriel_gpu_memory){.kind = ORIEL_GPU_HOST};
-    return vendor->find(address);
+    return vendor_load()->find(address);
 }
 
 enum oriel_status oriel_gpu_alloc(uint64_t size_bytes, void **out)

@@ -52,7 +52,7 @@ struct oriel_gpu_memory {
     void *context;
 };
 
-/* The allocation that contains the address. */
+/* The allocation that contains the address; only with a loaded driver. */
 struct oriel_gpu_memory oriel_gpu_find(const void *address);
 
 static inline bool oriel_gpu_is_device(const void *address)

@@ -50,21 +50,9 @@ static enum oriel_status read_pieces_mixed(const struct oriel_remote *from,
     return pieces_move(from, pieces, count, false);
 }
 
-static enum oriel_status write_mixed(const struct oriel_remote *to, const void *from,
-                                     uint64_t len_bytes)
-{
-    return write_pieces_mixed(to, &(struct oriel_piece){0, (void *)(uintptr_t)from, len_bytes}, 1);
-}
-
-static enum oriel_status read_mixed(const struct oriel_remote *from, void *to, uint64_t len_bytes)
-{
-    return read_pieces_mixed(from, &(struct oriel_piece){0, to, len_bytes}, 1);
-}
-
+/* oriel_copy_by_pieces calls no other function. */
 static const struct oriel_transport transport_mixed = {
     .name = "by region",
-    .write = write_mixed,
-    .read = read_mixed,
     .write_pieces = write_pieces_mixed,
     .read_pieces = read_pieces_mixed,
 };

@@ -177,6 +177,25 @@ class Form(Findings):
         self.build(SOURCE.replace("    MPI_Get(", '    int MPI_Get_code = !"MPI_Get" + MPI_Get('))
         text = self.check("--only", "E1")
         self.assertRegex(text, r'(?m)^21 \|     int MPI_Get_code = !"MPI_Get" \+ MPI_Get\(&y.*\n   \| {37}\^{7}\n')
+        self.build(SOURCE.replace("    MPI_Get(", '\tint MPI_Get_code = MPI_Get ('))  # after a tab, with a space before the parenthesis
+        self.assertRegex(self.check("--only", "E1"), r"(?m)^21 \|     int MPI_Get_code = MPI_Get \(&y.*\n   \| {24}\^{7}\n")
+
+    def test_a_note_without_room_beside_the_mark_is_below_it(self):
+        self.build(SOURCE.replace("MPI_Get(&y, 1, MPI_INT, 0, 0, 1, MPI_INT, win)",
+                                  "MPI_Get_accumulate(&y, 1, MPI_INT, &y, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, win)"))
+        text = self.check("--only", "E1", COLUMNS="40")
+        self.assertIn('\n   |     ^^^^^^^^^^^^^^^^^^\n   | window "halo" (made at app.c:18),\n', text)
+
+    def test_more_files_than_the_command_keeps_are_quoted(self):
+        files = 70
+        for number in range(files):
+            self.write(f"part{number}.h", f"static void part{number}(MPI_Win win)\n{{\n    static int y{number};\n"
+                       f"    MPI_Get(&y{number}, 1, MPI_INT, 0, 0, 1, MPI_INT, win);\n}}\n", 0o644)
+        self.build(SOURCE.replace("int main(", "".join(f'#include "part{number}.h"\n' for number in range(files)) + "int main(").replace(
+            "    MPI_Win_free", "".join(f"    part{number}(win);\n" for number in range(files)) + "    MPI_Win_free"))
+        text = self.check("--only", "E1", "--junit", "found.xml")
+        for number in range(files):
+            self.assertRegex(text, rf"(?m)^ *4 \|     MPI_Get\(&y{number}, .*\n *\|     \^{{7}} window")
 
     def test_characters_of_several_bytes_are_not_cut(self):
         self.build(SOURCE.replace("0, 0, 1, MPI_INT, win);", "0, 0, 1, MPI_INT, win); /* " + 80 * "\u00e4" + " */"))
@@ -228,6 +247,25 @@ class Form(Findings):
         self.assertRegex(text, r"\^{18} reads (the same bytes|window)")
         self.assertNotIn("updates", text)
         self.assertIn("= help: the call's own buffer is at its target, in the window's memory on rank 0: use", text)
+
+    def test_the_path_of_a_source_has_no_way_through_a_build_folder(self):
+        """Unless the folder is a link: there, the parent is another one."""
+        self.write("app.c", SOURCE, 0o644)
+        os.makedirs(self.path("deep/real"))
+        self.write("deep/app.c", SOURCE, 0o644)
+        os.makedirs(self.path("build"))
+        os.symlink("deep/real", self.path("link"))
+        name = os.path.basename(self.folder)
+        for folder, source, shown in (("build", "../app.c", "app.c"), ("link", "../app.c", "link/../app.c"),
+                                      ("build", f"..//../{name}/app.c", None)):
+            compiled = start("sh", "-c", f'cd {folder} && mpicc.{self.host} -g {source} -o {self.path("app")}', folder=self.folder)
+            if compiled.returncode == 127:
+                self.skipTest("no mpicc")
+            self.assertEqual(compiled.returncode, 0, compiled.stderr)
+            text = self.check("--only", "E1")
+            if shown is not None:
+                self.assertIn(f"  --> {shown}:{GET} in main (rank 0)\n", text)
+            self.assertIn(f"\n{GET} |     MPI_Get(&y, ", text)
 
     def test_a_source_that_changed_since_the_build_is_not_quoted(self):
         self.build()
@@ -486,8 +524,12 @@ class Counting(Findings):
                                        "the reason is missing")):
             self.assertIn(words, line)
         self.refused(start(ORIEL, "check", "--suppress", self.path("none"), self.path("app")), "none: No such file")
-        named = self.check(ORIEL_CHECK_SUPPRESS=name)  # where the command has not read it
-        self.assertIn("known:2: no rule is named", named)
+        self.refused(start(ORIEL, "check", "--suppress", self.folder, self.path("app")), f"{self.folder}:1: Is a directory")
+        # where the command has not read them: the first file with errors is named
+        for variables in ({}, {"ORIEL_CHECK_BASELINE": self.path("none")}):
+            named = self.check(ORIEL_CHECK_SUPPRESS=name, **variables)
+            self.assertIn("known:2: no rule is named", named)
+            self.assertNotIn("none", named)
 
     def test_rules_are_chosen(self):
         self.build()
@@ -604,6 +646,25 @@ class Machines(Findings):
                       text)
         self.assertIn(f"\n::error file=app.c,line={SECOND},title=oriel check C1::", text)
         self.assertTrue(text.endswith("oriel check: 2 problems (2 occurrences) on 1 rank\n"))
+
+    def test_names_of_files_may_have_any_character(self):
+        self.build()
+        os.rename(self.path("app.c"), self.path("an: odd,na%me.c"))
+        compiled = start(f"mpicc.{self.host}", "-g", "an: odd,na%me.c", "-o", "app", folder=self.folder)
+        self.assertEqual(compiled.returncode, 0, compiled.stderr)
+        text = self.check("--sarif", "found.sarif", GITHUB_ACTIONS="true")
+        self.assertIn(f"\n::error file=an%3A odd%2Cna%25me.c,line={GET},title=oriel check E1::", text)
+        places = [result["locations"][0]["physicalLocation"] for result in self.read("found.sarif")["runs"][0]["results"]]
+        self.assertEqual([place["artifactLocation"]["uri"] for place in places], 2 * ["an%3A%20odd%2Cna%25me.c"])
+
+    def test_a_file_whose_folder_is_gone_is_named(self):
+        os.mkdir(self.path("gone"))
+        self.build("#include <stdlib.h>\n" + SOURCE.replace("    MPI_Finalize", '    if (system("rm -r gone") != 0)\n        return 1;\n'
+                                                            "    MPI_Finalize"))
+        for option in ("--json", "--sarif", "--junit"):
+            os.makedirs(self.path("gone"), exist_ok=True)
+            self.assertIn(f"\noriel check: {self.path('gone/found')} was not written: No such file or directory\n",
+                          self.check(option, "gone/found"))
 
     def test_files_that_cannot_be_written_are_refused(self):
         for option in ("--sarif", "--junit"):

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
 #define CUDA_FUNCTION(field, symbol, parameters) oriel_cu_result(*field) parameters;
@@ -259,4 +260,27 @@ bool device_fail(const char *text)
     if (fail != NULL)
         fail(text);
     return fail != NULL;
+}
+
+int stderr_collect(FILE **file)
+{
+    const int old = dup(STDERR_FILENO);
+    *file = tmpfile();
+    dup2(fileno(*file), STDERR_FILENO);
+    return old;
+}
+
+int stderr_count(FILE *file, int old, const char *word)
+{
+    char line[1000];
+    int count = 0;
+    dup2(old, STDERR_FILENO);
+    close(old);
+    rewind(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        fputs(line, stderr);
+        count += strstr(line, word) != NULL;
+    }
+    fclose(file);
+    return count;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Ends the process if a call of the driver fails that has no reason to. */
 /* Loads the driver, and makes a context of a device current for the calling thread. */
@@ -43,5 +44,10 @@ bool device_counted(const char *function, uint64_t *count);
 
 /* Errors of the stand-in from now on, as in its STANDIN_FAIL. False with a real driver. */
 bool device_fail(const char *text);
+
+/* Collects what the process writes to stderr; returns the old descriptor. */
+int stderr_collect(FILE **file);
+/* How many lines have the word, and the end of the collecting. */
+int stderr_count(FILE *file, int old, const char *word);
 
 #endif

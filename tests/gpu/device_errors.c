@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { LONGS = 64, BYTES = LONGS * 8 };
 
@@ -198,9 +199,226 @@ static void not_mapped(enum window_kind kind)
     }
     MPI_Win win = window_over(memory, BYTES);
     window_works(win, "a refused mapping");
+    if (ranks_share_memory()) {
+        int64_t host[8] = {0};
+        device_fail("cuIpcOpenMemHandle:*:217,cuMemcpyAsync:*:2");
+        barrier(MPI_COMM_WORLD);
+        error_check(put(host, win), MPI_ERR_OTHER, "MPI_Put", "the agent of process",
+                    "cannot copy: the GPU driver's cuMemcpyAsync failed: CUDA_ERROR_OUT_OF_MEMORY");
+        barrier(MPI_COMM_WORLD);
+        device_fail("");
+        barrier(MPI_COMM_WORLD);
+        window_works(win, "an agent's failure");
+    }
     CHECK_OK(MPI_Win_free(&win));
     device_fail("");
     device_free(memory);
+}
+
+/* The owner's driver does not give its memory to others: no rank has the window. */
+static void not_shared(enum window_kind kind)
+{
+    static const char *const calls[] = {"cuDeviceGetUuid", "cuMemRetainAllocationHandle",
+                                        "cuMemExportToShareableHandle"};
+    int64_t *memory = device_map(BYTES, true);
+    (void)kind;
+    if (!ranks_share_memory() || !device_fail("")) {
+        harness_skip("the driver is real, or no ranks share memory");
+        device_unmap(memory, BYTES);
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
+        char error[60];
+        snprintf(error, sizeof error, "%s:*:999", calls[i]);
+        device_fail(error);
+        create_fails(memory, BYTES, MPI_ERR_OTHER, calls[i]);
+    }
+    device_fail("");
+    MPI_Win win = window_over(memory, BYTES);
+    window_works(win, "a refusal to share");
+    CHECK_OK(MPI_Win_free(&win));
+    device_unmap(memory, BYTES);
+}
+
+/* The driver does not say what an address is: memory that the CPU reads is host memory, and the
+ * driver copies the rest. */
+static void unanswered(enum window_kind kind)
+{
+    int64_t *known = device_alloc(BYTES), *unknown = device_alloc(BYTES), *host = calloc(LONGS, 8);
+    int64_t *const buffers[] = {known, unknown, host};
+    int64_t *memory = calloc(LONGS, 8), sent[8];
+    MPI_Win win = window_over(memory, BYTES);
+    (void)kind;
+    CHECK_OK(put(known, win));
+    barrier(MPI_COMM_WORLD);
+    for (int64_t i = 0; i < 3; i++) {
+        for (int64_t j = 0; j < 8; j++)
+            sent[j] = 10 * i + j;
+        if (buffers[i] == host)
+            memcpy(host, sent, sizeof sent);
+        else
+            device_write(buffers[i], sent, sizeof sent);
+        if (!device_fail("cuPointerGetAttributes:*:999,cuPointerGetAttribute:*:999"))
+            harness_skip("the driver is real");
+        CHECK_OK(put(buffers[i], win));
+        barrier(MPI_COMM_WORLD);
+        device_fail("");
+        CHECK(memory[8] == 10 * i && memory[15] == 10 * i + 7, "%d: got %lld and %lld", (int)i,
+              (long long)memory[8], (long long)memory[15]);
+        barrier(MPI_COMM_WORLD);
+    }
+    CHECK_OK(MPI_Win_free(&win));
+    device_free(known);
+    device_free(unknown);
+    free(host);
+    free(memory);
+}
+
+/* An address of device memory that was freed may then be one of host memory. */
+static void address_reused(enum window_kind kind)
+{
+    int64_t *memory = calloc(LONGS, 8), *buffer = device_map(BYTES, true);
+    MPI_Win win = window_over(memory, BYTES);
+    (void)kind;
+    device_fill(buffer, 1, BYTES);
+    CHECK_OK(put(buffer, win));
+    device_unmap(buffer, BYTES);
+    int64_t *again = mmap(buffer, BYTES, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (again == buffer) {
+        again[7] = 77;
+        barrier(MPI_COMM_WORLD);
+        CHECK_OK(put(again, win));
+        barrier(MPI_COMM_WORLD);
+        CHECK(memory[15] == 77, "got %lld", (long long)memory[15]);
+        munmap(again, BYTES);
+    } else {
+        harness_skip("the driver keeps the address");
+        barrier(MPI_COMM_WORLD);
+        barrier(MPI_COMM_WORLD);
+    }
+    CHECK_OK(MPI_Win_free(&win));
+    free(memory);
+}
+
+static void accumulate_works(MPI_Win win, int *memory, int *ones, int wanted, const char *after)
+{
+    enum { INTS = 8192 };
+    int got[INTS];
+    MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win);
+    CHECK_OK(MPI_Accumulate(ones, INTS, MPI_INT, right(), 0, INTS, MPI_INT, MPI_SUM, win));
+    CHECK_OK(MPI_Win_unlock(right(), win));
+    barrier(MPI_COMM_WORLD);
+    device_read(got, memory, sizeof got);
+    CHECK(got[0] == wanted && got[INTS - 1] == wanted, "after %s: %d and %d, not %d", after, got[0],
+          got[INTS - 1], wanted);
+    barrier(MPI_COMM_WORLD);
+}
+
+/* The driver does not know Oriel's stream any more: the next copy and the next kernel have a new
+ * one. What a kernel on it needs may be missing; then the CPU computes. */
+static void lost_stream(enum window_kind kind)
+{
+    static const struct {
+        const char *errors, *what;
+    } next[] = {{"", "a lost stream"},
+                {"cuDeviceGetAttribute:*:999", "a device without a width"},
+                {"cuMemAlloc:*:2", "a device without memory"}};
+    enum { INTS = 8192 };
+    int *memory = device_alloc(INTS * sizeof *memory), *ones = malloc(INTS * sizeof *ones);
+    int64_t *buffer = device_alloc(BYTES);
+    MPI_Win win = window_over(memory, INTS * sizeof *memory);
+    (void)kind;
+    device_fill(memory, 0, INTS * sizeof *memory);
+    for (int i = 0; i < INTS; i++)
+        ones[i] = 1;
+    barrier(MPI_COMM_WORLD);
+    accumulate_works(win, memory, ones, 1, "nothing");
+    for (size_t i = 0; i < COUNT_OF(next) && device_fail(""); i++) {
+        device_fail("cuMemcpyAsync:*:400");
+        barrier(MPI_COMM_WORLD);
+        error_check(put(buffer, win), MPI_ERR_OTHER, "MPI_Put", "INVALID_HANDLE", "MPI_Put");
+        barrier(MPI_COMM_WORLD);
+        device_fail(next[i].errors);
+        barrier(MPI_COMM_WORLD);
+        accumulate_works(win, memory, ones, (int)i + 2, next[i].what);
+        device_fail("");
+        barrier(MPI_COMM_WORLD);
+        CHECK_OK(put(buffer, win));
+        barrier(MPI_COMM_WORLD);
+    }
+    if (!device_fail(""))
+        harness_skip("the driver is real");
+    CHECK_OK(MPI_Win_free(&win));
+    device_free(memory);
+    device_free(buffer);
+    free(ones);
+}
+
+/* What the driver has no name for; a stream that it does not know; no context. */
+static void odd_refusals(enum window_kind kind)
+{
+    int64_t *memory = calloc(LONGS, 8), *buffer = device_alloc(BYTES);
+    MPI_Win win = window_over(memory, BYTES);
+    MPI_Info info;
+    void *stream = device_stream_make(), *wanted = NULL;
+    char text[32];
+    (void)kind;
+    if (!device_fail("cuMemcpyAsync:*:12345")) {
+        harness_skip("the driver is real");
+        goto end;
+    }
+    barrier(MPI_COMM_WORLD);
+    error_check(put(buffer, win), MPI_ERR_OTHER, "MPI_Put", "an unknown error (12345)",
+                "no description");
+    barrier(MPI_COMM_WORLD);
+    device_fail("");
+    barrier(MPI_COMM_WORLD);
+    snprintf(text, sizeof text, "%p", stream);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "oriel_cuda_stream", text);
+    CHECK_OK(MPI_Win_set_info(win, info));
+    MPI_Info_free(&info);
+    device_fail("cuStreamGetCtx:*:400");
+    MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win);
+    error_check(MPI_Accumulate(memory, 8, MPI_INT64_T, right(), 8, 8, MPI_INT64_T, MPI_SUM, win),
+                MPI_ERR_OTHER, "MPI_Accumulate", "cuStreamGetCtx", "INVALID_HANDLE");
+    MPI_Win_unlock(right(), win);
+    device_fail("cuCtxGetCurrent:*:201");
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_memory_alloc_kinds", "cuda:device");
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    error_check(MPI_Alloc_mem(BYTES, info, &wanted), MPI_ERR_UNSUPPORTED_OPERATION, "MPI_Alloc_mem",
+                "no current context", "MPI_Alloc_mem");
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Info_free(&info);
+    device_fail("");
+end:
+    barrier(MPI_COMM_WORLD);
+    CHECK_OK(MPI_Win_free(&win));
+    device_stream_free(stream);
+    device_free(buffer);
+    free(memory);
+}
+
+/* Rank 0's memory for a rank that has no context and cannot find the device: the owner copies. */
+static void invisible_device(enum window_kind kind)
+{
+    int64_t *memory = device_map(BYTES, true), host[LONGS] = {0};
+    (void)kind;
+    if (device_fail("")) {
+        if (world_rank == 1)
+            device_fail("cuCtxGetCurrent:*:201,cuDeviceGetCount:*:999");
+        MPI_Win win = window_over(world_rank == 0 ? memory : host, BYTES);
+        window_works(win, "a device that one rank cannot see");
+        device_fail("");
+        CHECK_OK(MPI_Win_free(&win));
+    } else {
+        harness_skip("the driver is real");
+    }
+    device_unmap(memory, BYTES);
 }
 
 /* ORIEL_AGENT=never, and memory that other ranks cannot map: all ranks get the error. */
@@ -286,9 +504,12 @@ end:
 }
 
 static const struct test_case cases[] = {
-    CASE(freed_buffer, KIND_ANY, 1),  CASE(wrong_memory, KIND_ANY, 1),
-    CASE(beyond_buffer, KIND_ANY, 1), CASE(not_mapped, KIND_ANY, 1),
-    CASE(no_agent, KIND_ANY, 2),      CASE(out_of_memory, KIND_ANY, 1),
+    CASE(freed_buffer, KIND_ANY, 1),   CASE(wrong_memory, KIND_ANY, 1),
+    CASE(beyond_buffer, KIND_ANY, 1),  CASE(not_mapped, KIND_ANY, 1),
+    CASE(no_agent, KIND_ANY, 2),       CASE(out_of_memory, KIND_ANY, 1),
+    CASE(not_shared, KIND_ANY, 2),     CASE(unanswered, KIND_ANY, 1),
+    CASE(address_reused, KIND_ANY, 1), CASE(lost_stream, KIND_ANY, 1),
+    CASE(odd_refusals, KIND_ANY, 1),   CASE(invisible_device, KIND_ANY, 2),
     CASE(lost_context, KIND_ANY, 2),
 };
 

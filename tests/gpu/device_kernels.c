@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { ELEMENT_BYTES = 16, COUNT = 1003, BYTES = (COUNT + 1) * ELEMENT_BYTES };
 
@@ -522,31 +521,6 @@ static const char *injected(const char *begin)
         return name;
     harness_skip("no such error is injected");
     return NULL;
-}
-
-/* Collects what the process writes to stderr; returns the old descriptor. */
-static int stderr_collect(FILE **file)
-{
-    const int old = dup(STDERR_FILENO);
-    *file = tmpfile();
-    dup2(fileno(*file), STDERR_FILENO);
-    return old;
-}
-
-/* How often a word was written, and the end of the collecting. */
-static int stderr_count(FILE *file, int old, const char *word)
-{
-    char line[1000];
-    int count = 0;
-    dup2(old, STDERR_FILENO);
-    close(old);
-    rewind(file);
-    while (fgets(line, sizeof line, file) != NULL) {
-        fputs(line, stderr);
-        count += strstr(line, word) != NULL;
-    }
-    fclose(file);
-    return count;
 }
 
 /* The driver loads no kernel: everything is computed and copied without, and one rank prints the

@@ -212,6 +212,8 @@ static void the_null_window_is_refused(enum window_kind kind)
     (void)kind;
     both_return();
     window_handle_fails_everywhere(MPI_WIN_NULL);
+    if (through_oriel())
+        CHECK_CLASS(MPI_ERR_WIN, MPI_Win_free(NULL));
     both_as_before();
 }
 

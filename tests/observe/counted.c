@@ -557,8 +557,15 @@ static void opened(void)
     MPI_Win_free(&win);
 }
 
+/* An erroneous call, which the observation passes on. */
 static void none(void)
 {
+    int class = MPI_SUCCESS;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Error_class(MPI_Win_free(NULL), &class);
+    if (class != MPI_ERR_WIN)
+        MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 int main(int argc, char **argv)

@@ -245,8 +245,10 @@ static void mistake_regions(void)
         region_begin("region 0");
     for (int i = 0; i < DEEP; i++)
         region_end("region 0");
-    pthread_create(&thread, NULL, leave_region, NULL);
-    pthread_join(thread, NULL);
+    for (int i = 0; i < 2; i++) {
+        pthread_create(&thread, NULL, leave_region, NULL);
+        pthread_join(thread, NULL);
+    }
     region_begin("left open");
     region_begin("left open, too");
     region_begin("last");
@@ -256,6 +258,11 @@ static void mistake_regions(void)
         region_begin(name);
         region_end(name);
     }
+}
+
+static void leave_open(void)
+{
+    region_begin("alone");
 }
 
 /* A region begins in a pause, one ends in it, and one contains it. */
@@ -381,6 +388,7 @@ int main(int argc, char **argv)
                    {"flush", flush_and_copy},
                    {"regions", nest_regions},
                    {"mistakes", mistake_regions},
+                   {"open", leave_open},
                    {"pause_regions", pause_regions},
                    {"mix", mix},
                    {"alone", put_alone},

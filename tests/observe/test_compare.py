@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import re
 import resource
 import shutil
 import sys
@@ -49,6 +50,17 @@ def one_call_each(folder, call, windows):
         file.window(number, [0], 0, name, site="main at loop.c:7")
         at = file.event(traces.call(call), at, duration_ns, window=number)
     file.close(at)
+
+
+def chain(folder, ranks, waiting_ns):
+    """Each rank waits for the next in a fence."""
+    os.mkdir(folder)
+    for rank in range(ranks):
+        file = traces.Rank(folder, rank, ranks)
+        file.window(0, range(ranks), rank, "halo")
+        file.event(traces.call("fence"), 1000, waiting_ns, waiting_ns=waiting_ns, cause="late_fence", cause_rank=(rank + 1) % ranks)
+        file.close(2000 + waiting_ns)
+    return folder
 
 
 class Compare(Case):
@@ -104,6 +116,44 @@ class Changes(Compare):
         self.assertEqual(text.count("loop.c:7"), 1)
         self.assertRegex(text, r"\n  windows +count +3 +30\n")
         self.assertRegex(text, r"\n  calls +create +count +3 +30  10 times\n")
+
+    def test_windows_of_a_loop_in_one_run_have_their_number(self):
+        before, after = self.runs()
+        for name, windows in (("few", 1), ("many", 1200)):
+            one_call_each(self.path(name), "create", [("", 500)] * windows)
+        self.assertIn("\nNew: window of MPI_Win_allocate, created in main at loop.c:7, 1,200 times\n  0 operations, ",
+                      self.report(before, self.path("many")))
+        self.assertIn("created in main at loop.c:7\n  0 operations, ", self.report(self.path("few"), after))
+
+    def test_many_ranks_that_changed_are_bounded_in_the_text_only(self):
+        for ranks, more in ((5, None), (6, "1 more rank"), (8, "3 more ranks")):
+            folders = [chain(self.path(f"{ranks} {ns}"), ranks, ns) for ns in (1_000_000, 9_000_000)]
+            text = self.report(*folders)
+            self.assertEqual(len(re.findall(r"^ +(?:ranks +)?\d +waited for ", text, re.M)), 5)
+            self.assertEqual(re.findall(r"^ +and (.+)$", text, re.M), [more] if more else [])
+            rows = json.loads(self.report(*folders, "--json"))["windows"][0]["rows"]
+            self.assertEqual(sum(row["table"] == "ranks" for row in rows), ranks)
+
+    def test_many_windows_that_changed_are_bounded_in_the_text_only(self):
+        for windows, more in ((10, None), (11, "1 more window"), (12, "2 more windows")):
+            folders = [self.path(f"{windows} {factor}") for factor in (1, 2)]
+            for factor, folder in zip((1, 2), folders, strict=True):
+                one_call_each(folder, "fence", [(f"w{i}", factor * (1000 + i)) for i in range(windows)])
+            text = self.report(*folders)
+            self.assertEqual(text.count('\nChanged: window "w'), 10)
+            self.assertEqual(re.findall(r"^(.+) changed; --json and --csv have all$", text, re.M), [more] if more else [])
+            self.assertEqual(len(json.loads(self.report(*folders, "--json"))["windows"]), windows)
+
+    def test_windows_beyond_the_table_are_compared_as_one(self):
+        saved = []
+        for name, puts, windows in (("before", 3, 1), ("after", 6, 1200)):
+            one = json.loads(self.report(fences(self.path(name), puts=puts), "--json"))
+            one["windows"][0].update(name="", flavour="", windows=windows, site="")
+            saved.append(self.write(f"{name}.json", json.dumps(one)))
+        self.assertRegex(self.report(*saved), r"\nChanged: later windows\n[^\n]+\n  windows +count +1 +1200\n"
+                         r"  operations put +count +12 +24  2\.0 times\n")
+        self.assertIn("\n1 more window, created after the first 1,000\n", self.report(saved[0]))
+        self.assertIn("\n1,200 more windows, created after the first 1,000\n", self.report(saved[1]))
 
     def test_largest_change_is_first(self):
         for name, factor in (("before", 1), ("after", 3)):
@@ -223,6 +273,24 @@ class Odd(Compare):
         self.assertIn("\nOperations: 10 before, 10 after: the same\n", text)
         self.assertNotIn("  ranks ", text)
 
+    def test_means_have_a_digit_after_the_point(self):
+        before, after = self.runs(after={"ranks": 8, "late": 7, "puts": 11})
+        os.remove(os.path.join(before, "rank-2.oriel"))
+        self.assertIn("\nOperations: 7.5 before, 11 after: +47 %\n", start(ORIEL, "report", before, after).stdout)
+
+    def test_a_run_without_windows_is_so_called(self):
+        for folder in "before", "after":
+            one_call_each(self.path(folder), "create", [])
+        self.assertTrue(self.report(self.path("before"), self.path("after")).endswith("\n\nThe programs created no windows.\n"))
+
+    def test_dropped_events_are_named(self):
+        for folder, dropped in (("before", 1), ("after", 1113)):
+            os.mkdir(self.path(folder))
+            traces.Rank(self.path(folder), 0, 1).close(1000, dropped=dropped)
+        text = self.report(self.path("before"), self.path("after"))
+        self.assertIn("note: the first run dropped 1 event, so its figures are low\n", text)
+        self.assertIn("note: the second run dropped 1113 events, so its figures are low\n", text)
+
     def test_other_programs_and_hosts_are_named(self):
         text = self.report(*self.runs(after={"program": "/opt/app/other -n 3", "host": "openmpi"}))
         self.assertIn("note: different programs, /opt/app/ring and /opt/app/other -n 3: ", text)
@@ -277,6 +345,16 @@ class Odd(Compare):
         path = self.write("odd.json", json.dumps(odd))
         for words in ((path,), (path, path), (path, "--csv"), (path, path, "--json")):
             self.assertNotRegex(self.report(*words), "[\x00-\x09\x0b-\x1f\x7f]")
+
+    def test_no_wait_is_longer_than_its_call(self):
+        """And a call that this version does not know is left out."""
+        fence = {"count": 1, "time_ns": 50, "waiting_ns": 80, "waited": 1}
+        odd = {"format": "oriel-statistics", "version": 2, "ranks": 1,
+               "windows": [{"flavour": "MPI_Win_create", "ranks": [{"rank": 0}], "calls": {"fence": fence}}],
+               "sites": [{"call": "fence", "file": "a.c", "line": 1, **fence}, {"call": "frobnicate", "file": "a.c", "line": 2, **fence}]}
+        found = json.loads(self.report(self.write("odd.json", json.dumps(odd)), "--json"))
+        self.assertEqual(found["windows"][0]["calls"]["fence"]["waiting_ns"], 50)
+        self.assertEqual([(site["call"], site["waiting_ns"]) for site in found["sites"]], [("fence", 50)])
 
     def test_a_thousand_ranks_are_compared_in_a_gigabyte(self):
         folders = self.runs({"ranks": MANY_RANKS, "puts": 100}, {"ranks": MANY_RANKS, "puts": 150, "late": 7})

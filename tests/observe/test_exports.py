@@ -138,6 +138,56 @@ class Summary(Known):
             self.assertRegex(text, r"\n +494 s +4\.00 s +[^\n]+ TiB\n {8}a region with a rather long name, of many words\n")
             self.assertRegex(self.report(run).stdout, r"\n +100 % +494 s +493 s +4 +fence in a_function_with_a_long_name at ")
 
+    def test_many_regions_are_bounded_in_the_text_only(self):
+        for regions, more in ((20, ""), (21, "  and 1 more\n"), (255, "  and 235 more\n")):
+            folder = self.path(f"{regions}")
+            os.mkdir(folder)
+            file = traces.Rank(folder, 0, 1)
+            for region in range(regions):
+                file.region(region + 1, f"phase {region}")
+                file.mark("region", 10 * region, 5, region=region + 1)
+            file.close(100_000)
+            text = self.report(folder).stdout
+            self.assertEqual((text.count(" phase "), text.partition("  and ")[2]), (20, more.removeprefix("  and ")))
+            self.assertEqual(len(json.loads(self.report(folder, "--json").stdout)["regions"]), regions)
+
+    def test_the_costliest_three_problems_are_printed(self):
+        for windows, more in ((3, []), (4, ["        1 more, which cost less"]), (5, ["        2 more, which cost less"])):
+            folder = self.path(f"{windows} windows")
+            os.mkdir(folder)
+            for rank in range(2):
+                file = traces.Rank(folder, rank, 2)
+                for window in range(windows):
+                    waiting = 18_000_000 + window if rank == 0 else 0
+                    file.window(window, range(2), rank, f"w{window}", site=f"main at app.c:{window + 1}")
+                    file.event(traces.call("fence"), 20_000_000 * window, waiting + 10, window=window, waiting_ns=waiting,
+                               cause="late_fence" if waiting else None, cause_rank=1 if waiting else -1)
+                file.close(100_000_000)
+            text = self.report(folder).stdout
+            self.assertEqual(text.count("Rank 1 is late:"), 3, text)
+            self.assertEqual(re.findall(r"(?m)^.* more, which cost less$", text), more)
+
+    def test_a_filter_that_is_cut_off_selects_all_ranks(self):
+        for text, traced in (("rank=1", 1), ("rank=1;call=pu", 2)):
+            folder = self.path(text)
+            os.mkdir(folder)
+            for rank in range(2):
+                file = traces.Rank(folder, rank, 2)
+                file.selection(1, text)
+                file.close(1000)
+            result = self.report(folder)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn(f"  2 ranks, traces of {traced} of them", result.stdout)
+
+    def test_sources_that_lack_what_an_option_needs_are_refused(self):
+        saved = self.write("saved.json", self.report(self.traces, "--json").stdout)
+        self.refused(self.report(saved, "-o", self.path("page.html")), "the page of one run needs its traces; statistics are enough to compare")
+        found = self.write("found.json", '{"format": "oriel-check", "version": 3, "ranks": 1, "findings": []}')
+        for option in ("--json", "--csv"):
+            self.refused(self.report(found, option), f"--json and --csv need a run; {found} is JSON")
+        for option in ("--perfetto", "--otf2"):
+            self.refused(self.report(saved, option, self.path("out")), "need the folder of one run's traces")
+
     def test_one_operation_and_an_unknown_place(self):
         folder = self.path("one")
         os.mkdir(folder)
@@ -403,6 +453,8 @@ class Otf2(Known):
                 file.event(traces.call("flush"), 2_000, 100)
                 file.mark("region", 2_200, 300, region=1)
                 file.mark("pause", 2_100, 5_000)
+            if rank == 1:
+                file.mark("region", 500, 1_000, region=1)  # begins as the outer one does
             file.mark("region", 500, 9_000, region=2)  # it ends last
             file.close(10_000)
         self.assertEqual(self.report(folder, "--otf2", self.path("archive")).stderr, "")
@@ -413,7 +465,8 @@ class Otf2(Known):
                          [("ENTER", "outer"), ("ENTER", "inner"), ("ENTER", "put"), ("LEAVE", "put"), ("LEAVE", "inner"), ("ENTER", "flush"),
                           ("LEAVE", "flush"), ("ENTER", "inner"), ("LEAVE", "inner"), ("LEAVE", "outer")])
         self.assertEqual(places[256], [("ENTER", "2100", "paused"), ("LEAVE", "7100", "paused")])
-        self.assertEqual(places[257], [("ENTER", "500", "outer"), ("LEAVE", "9500", "outer")])
+        self.assertEqual(places[257], [("ENTER", "500", "outer"), ("ENTER", "500", "inner"), ("LEAVE", "1500", "inner"),
+                                       ("LEAVE", "9500", "outer")])
         definitions = self.read("-G")
         self.assertRegex(definitions, r'LOCATION +256 +Name: "pauses"')
         self.assertEqual(len(re.findall(r'REGION +\d+ +Name: "(?:inner|outer|paused)"', definitions)), 3)

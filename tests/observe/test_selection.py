@@ -236,6 +236,12 @@ class Selections(Case):
             rows = {row["name"]: (row["count"], row["operations"]) for row in json.load(file)["regions"]}
         self.assertEqual(rows, {"outer part": (RANKS, 3 * RANKS), "exchange": (3 * RANKS, 3 * RANKS)})
 
+    def test_a_region_that_is_left_open_ends_in_finalize(self):
+        found, stderr = self.counted("open")
+        self.assertEqual(len(re.findall(r'^oriel: rank \d: the region "alone" is still open in MPI_Finalize: it ends there$', stderr, re.M)),
+                         1, stderr)
+        self.assertEqual([(row["name"], row["count"]) for row in found["regions"]], [("alone", 2)])
+
     def test_mistakes_cost_a_line_each(self):
         found, stderr = self.counted("mistakes")
         lines = re.findall(r"^oriel: rank \d: (.*)$", stderr, re.M)
@@ -257,9 +263,10 @@ class Selections(Case):
         self.assertEqual(len(rows), 256)
         known = {name: 2 for name in ("outer", "in?ner", "(unnamed)", "x" * 63, "left by a thread", "left open", "left open, too", "last",
                                       "region 1")}
+        known["left by a thread"] = 4
         self.assertEqual({name: rows[name] for name in known}, known)
         self.assertEqual(rows["region 0"], 2 * 65)
-        self.assertEqual(sum(rows.values()), 2 * (8 + 300 + 64))  # None: those of other names
+        self.assertEqual(sum(rows.values()), 2 * (9 + 300 + 64))  # None: those of other names
 
     def test_regions_and_pauses(self):
         counted, _ = self.counted("pause_regions", ORIEL_TRACE=self.traces)

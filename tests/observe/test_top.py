@@ -200,6 +200,16 @@ class Counts(Case):
         self.assertRegex(text, rf'(?m)^  ranks     op/s      B/s  window\n {{6}}{RANKS} +[\d.]+( k| M)? +[\d.]+( k| M| G)?  "busy"$')
         self.assertRegex(text, r"(?m)^   rank  process     op/s      B/s$")
 
+    def test_windows_are_sorted_by_bytes_and_operations(self):
+        job = self.job("busy", 0, self.end, "more windows", env=["ORIEL_WATCH=1"])
+        self.assertEqual(job.first, "busy")
+
+        def names():
+            seen = job.snapshot()
+            return [window["window"] for window in seen["windows"]] if seen else None
+        until(lambda: names() == ["busy", "empty", "idle"])
+        self.assertEqual(names(), ["busy", "empty", "idle"])
+
     def test_nothing_is_counted_in_a_quiet_run(self):
         job = self.job("busy", 1000)
         for rank in until(job.ranks).values():

@@ -153,6 +153,74 @@ class Page(report_page.Reports):
         self.assertGreater(events["left_out"], 0)
         self.assertEqual(events["longest_left_out"], sorted(durations, reverse=True)[shown])
 
+    def test_call_sites_beyond_the_table_are_joined(self):
+        """By window and call: those with the least time."""
+        def write(folder):
+            file = traces.Rank(folder, 0, 1)
+            for window in range(2):
+                file.window(window, [0], 0, f"w{window}")
+            for line in range(1, 2001):
+                file.event(PUT, 100_000 * line, 5000, bytes_=8, target=0, site=f"main at a.c:{line}")
+            for line, (waiting, duration) in enumerate([(300, 1000), (700, 900), (0, 40)], 3000):
+                file.event(traces.call("fence"), 100_000 * line, duration, waiting_ns=waiting, cause="late_fence" if waiting else None,
+                           cause_rank=0 if waiting else -1, site=f"main at a.c:{line}")
+                for window in range(2):
+                    file.event(PUT, 100_000 * line + 5000, 10, window=window, bytes_=8, target=0, site=f"main at a.c:{line}")
+            file.close(400_000_000)
+        data = self.report(self.traces(write))
+        first, second = ({window["name"]: window["sites"] for window in data["windows"]}[f"w{i}"] for i in range(2))
+        self.assertEqual((len(first), len(data["places"])), (2002, 2001))
+        self.assertEqual({tuple(row[1:4]) for row in first[:2000]}, {(PUT, 1, 8)})
+        self.assertEqual(first[2000:], [[0, traces.call("fence"), 3, 0, 1940, 1000, 2, 700], [0, PUT, 3, 24, 30, 0, 0, 0]])
+        self.assertEqual(second, [[0, PUT, 3, 24, 30, 0, 0, 0]])
+
+    def test_bins_are_merged_until_they_fit(self):
+        ranks, bins, run_ns = 40, 4096, 4096 * 1000
+
+        def write(folder):
+            for rank in range(ranks):
+                file = traces.Rank(folder, rank, ranks)
+                file.window(0, range(ranks), rank, "w")
+                file.event(traces.call("fence"), 0, 1000)
+                file.event(PUT, 0, run_ns, bytes_=8, target=0)
+                file.event(traces.call("fence"), run_ns // 2, run_ns // 4, waiting_ns=run_ns // 4, cause="late_fence", cause_rank=0)
+                file.close(run_ns)
+        data = self.report(self.traces(write))
+        self.assertEqual((data["timeline"]["bins"], data["timeline"]["bin_ns"]), (bins // 2, 2 * (run_ns // bins + 1)))
+        filled = data["windows"][0]["bins"]
+        self.assertLessEqual(len(filled["row"]), 160_000)
+        self.assertGreater(len(filled["row"]), 80_000)
+        self.assertEqual((sum(filled["operations"]), sum(filled["calls"])), (ranks, 3 * ranks))
+        for key, share in (("operating", 1), ("waiting", 1 / 4), ("epoch", 3 / 4)):
+            self.assertAlmostEqual(sum(filled[key]) / (1000 * ranks * bins // 2), share, delta=0.002)
+            self.assertLessEqual(max(filled[key]), 1000)
+
+    def test_a_pause_after_the_last_call_leaves_the_next_rank_its_own(self):
+        def write(folder):
+            for rank, begin in ((0, 90), (1, 40)):
+                file = traces.Rank(folder, rank, 2)
+                file.window(0, [0, 1], rank, "w")
+                for at in (0, 20, 60, 80):
+                    file.event(traces.call("fence"), at * 1000, 1000)
+                    file.event(PUT, at * 1000 + 5000, 1000, bytes_=8, target=0)
+                file.mark("pause", begin * 1000, 5000)
+                file.close(100_000)
+        epochs = self.report(self.traces(write))["epochs"]
+        found = sorted(zip(epochs["rank"], epochs["begin"], epochs["duration"], strict=True))
+        self.assertEqual([(begin, duration) for rank, begin, duration in found if rank == 0][:2], [(1000, 20_000), (21_000, 40_000)])
+        self.assertEqual([(begin, duration) for rank, begin, duration in found if rank == 1][:2], [(1000, 20_000), (21_000, 5_000)])
+
+    def test_the_ranks_with_the_largest_changes_are_compared(self):
+        def write(folder, waiting_ns):
+            for rank in range(12):
+                file = traces.Rank(folder, rank, 12)
+                file.window(0, range(12), rank, "w")
+                file.event(traces.call("fence"), 1000, waiting_ns, waiting_ns=waiting_ns, cause="late_fence", cause_rank=(rank + 1) % 12)
+                file.close(2000 + waiting_ns)
+        folders = [self.traces(lambda folder, ns=ns: write(folder, ns), f"{ns}") for ns in (1_000_000, 9_000_000)]
+        [window] = self.report(*folders)["comparison"]["windows"]
+        self.assertEqual((sum(row["table"] == "ranks" for row in window["rows"]), window["ranks_left_out"]), (10, 2))
+
     def test_paths_of_a_window_are_sorted_by_frequency(self):
         """Also where there are more than the report lists."""
         def write(folder):

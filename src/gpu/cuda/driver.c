@@ -81,13 +81,13 @@ const struct oriel_gpu_vendor *oriel_gpu_cuda(void)
     if (atomic_exchange_explicit(&is_refused, true, memory_order_relaxed))
         return NULL;
     if (version != 0)
-        oriel_warn_job("the CUDA driver is of version %d.%d, older than %d.%d: device memory is "
-                       "not supported [O31]",
-                       version / 1000, version % 1000 / 10, OLDEST_VERSION / 1000,
-                       OLDEST_VERSION % 1000 / 10);
+        oriel_warn("the CUDA driver is of version %d.%d, older than %d.%d: device memory is "
+                   "not supported [O31]",
+                   version / 1000, version % 1000 / 10, OLDEST_VERSION / 1000,
+                   OLDEST_VERSION % 1000 / 10);
     else
-        oriel_warn_job("the CUDA driver has no function %s: device memory is not supported [O31]",
-                       missing != NULL ? missing : "cuDriverGetVersion that works");
+        oriel_warn("the CUDA driver has no function %s: device memory is not supported [O31]",
+                   missing != NULL ? missing : "cuDriverGetVersion that works");
     return NULL;
 }
 
@@ -104,16 +104,21 @@ static enum oriel_status status_of(oriel_cu_result result)
     }
 }
 
-enum oriel_status oriel_cu_failed(const char *call, oriel_cu_result result)
+const char *oriel_cu_error_name(oriel_cu_result result)
 {
     const char *name = NULL;
-    const char *text = NULL;
     if (oriel_cu.get_error_name(result, &name) != ORIEL_CU_SUCCESS || name == NULL)
         name = "an unknown error";
+    return name;
+}
+
+enum oriel_status oriel_cu_failed(const char *call, oriel_cu_result result)
+{
+    const char *text = NULL;
     if (oriel_cu.get_error_string(result, &text) != ORIEL_CU_SUCCESS || text == NULL)
         text = "no description";
-    return oriel_fail(status_of(result), "the GPU driver's %s failed: %s (%d): %s", call, name,
-                      (int)result, text);
+    return oriel_fail(status_of(result), "the GPU driver's %s failed: %s (%d): %s", call,
+                      oriel_cu_error_name(result), (int)result, text);
 }
 
 /* --- contexts and streams --- */

@@ -14,6 +14,9 @@ struct oriel_cu_driver {
 
 extern struct oriel_cu_driver oriel_cu __attribute__((visibility("hidden")));
 
+/* The driver's own name. */
+const char *oriel_cu_error_name(oriel_cu_result result);
+
 /* The status of a failed call, with the driver's own name and text. */
 enum oriel_status oriel_cu_failed(const char *call, oriel_cu_result result);
 

@@ -84,13 +84,11 @@ unsigned oriel_cu_kernels_width(const struct oriel_cu_kernels *kernels)
  * again, and the CPU computes the same. */
 static void refuse(const char *call, oriel_cu_result result, const char *log)
 {
-    const char *name = NULL;
     is_refused = true;
-    if (oriel_cu.get_error_name(result, &name) != ORIEL_CU_SUCCESS || name == NULL)
-        name = "an unknown error";
     oriel_warn("the GPU driver does not load Oriel's kernels, so the CPU computes accumulates of "
                "device memory: %s returned %s (%d)%s%.*s [O32]",
-               call, name, (int)result, log[0] != '\0' ? ": " : "", (int)strcspn(log, "\n"), log);
+               call, oriel_cu_error_name(result), (int)result, log[0] != '\0' ? ": " : "",
+               (int)strcspn(log, "\n"), log);
 }
 
 static struct oriel_cu_function *load(const char *text, const char *name)

@@ -83,6 +83,9 @@ static void several_libraries_decide_together(void **state)
     program_of((const char *[]){"libmpi_abi.so.1", "libmpi.so.40", NULL}, &found);
     assert_non_null(strstr(found.problem, "libmpi_abi.so.1 and libmpi.so.40;"));
     free(found.problem);
+    program_of((const char *[]){"libmympi.so.1", NULL}, &found); /* a file that was not found */
+    assert_null(found.host);
+    assert_null(found.problem);
     program_of((const char *[]){"libmpi_abi.so.2", NULL}, &found);
     assert_non_null(strstr(found.problem, "libmpi_abi.so.2"));
     assert_non_null(strstr(found.problem, "[O1]"));

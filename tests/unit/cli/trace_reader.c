@@ -207,6 +207,19 @@ static void marks_are_no_events(void **state)
     assert_int_equal(parsed.begin_ns, BEGIN_NS);
 }
 
+/* An event from before the start of the observation, by the clock of another node. */
+static void an_earlier_event_begins_the_run(void **state)
+{
+    static unsigned char bytes[ROOM];
+    struct oriel_trace_parsed parsed;
+    (void)state;
+    memcpy(bytes, whole, whole_bytes);
+    SET_EVENT(begin_ns, BEGIN_NS - 5);
+    assert_int_equal(read_bytes(bytes, whole_bytes, &parsed), PUTS);
+    assert_int_equal(parsed.begin_ns, BEGIN_NS - 5);
+    assert_int_equal(parsed.end_ns, END_NS);
+}
+
 static void impossible_marks_are_left_out(void **state)
 {
     (void)state;
@@ -409,6 +422,7 @@ int main(void)
         TEST(damaged_anywhere),
         TEST(impossible_events_are_left_out),
         TEST(marks_are_no_events),
+        TEST(an_earlier_event_begins_the_run),
         TEST(impossible_marks_are_left_out),
         TEST(pauses_are_parts_of_other_times),
         TEST(other_files_are_refused),

@@ -65,6 +65,7 @@ static void waits_make_no_progress(void **state)
     oriel_net_help_begin(ORIEL_NET_WAITS);
     oriel_net_help();
     oriel_net_help_end();
+    oriel_net_serve_until(NULL, NULL);
     struct oriel_event event = {1, 0};
     assert_int_equal(oriel_net_await_word(&event.value, &event.sleepers, 1, NULL), ORIEL_OK);
     oriel_net_progress();
