@@ -385,7 +385,8 @@ void oriel_deferred_make(struct oriel_window *window)
     bool any = false;
     for (int32_t i = 0; i < window->n && !any; i++)
         any = i != window->rank && window->targets[i].placement == ORIEL_PLACEMENT_COPY;
-    struct oriel_deferred *deferred = any ? malloc(sizeof *deferred) : NULL;
+    struct oriel_deferred *deferred =
+        any ? aligned_alloc(ORIEL_CACHE_LINE, sizeof *deferred) : NULL;
     if (deferred == NULL)
         return;
     pthread_mutex_init(&deferred->mutex, NULL);
