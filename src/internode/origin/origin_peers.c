@@ -185,17 +185,20 @@ static const struct oriel_node_entry *node_of_target(const struct oriel_window *
     return &oriel_internode_nodes(window)->node[window->targets[target].control_offset];
 }
 
-/* Sends no message. *peer is NULL if only *leader knows the process. */
+/* Sends no message. *peer is NULL if only *leader knows the process. A window that was opened from a
+ * memory handle knows its peer, and has no nodes. */
 static enum oriel_status peer_find(const struct oriel_window *window, int32_t target,
                                    struct oriel_net_peer **leader, struct oriel_net_peer **peer)
 {
-    const struct oriel_nodes *nodes = oriel_internode_nodes(window);
-    const struct oriel_node_entry *node = node_of_target(window, target);
     struct oriel_identity known = {.memory_fd = -1};
     memcpy(known.id, window->group->ids[target].id, sizeof known.id);
-    *peer = oriel_net_find(&known);
+    *peer = atomic_load_explicit(&window->group->net_peers[target], memory_order_acquire);
+    if (*peer == NULL)
+        *peer = oriel_net_find(&known);
     if (*peer != NULL)
         return ORIEL_OK;
+    const struct oriel_nodes *nodes = oriel_internode_nodes(window);
+    const struct oriel_node_entry *node = node_of_target(window, target);
     enum oriel_status status = oriel_net_open(&node->process, (const char *)nodes + node->address,
                                               node->address_bytes, leader);
     if (status == ORIEL_OK && target == node->leader)
