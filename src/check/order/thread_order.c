@@ -26,7 +26,9 @@
  *     interrupted it: giving and taking needs no lock (order.c, O4). What the interrupted call is
  *     about to complete may count as done before the handler gave. A handler that interrupts a
  *     step under a lock of the checker opens no slot (T4), since that needs locks. Its loads and
- *     stores are not checked there (local_accesses.h). */
+ *     stores are not checked there (local_accesses.h).
+ *     Inside the host's functions a handler orders nothing (thread_hooks.h): a false finding is
+ *     possible. */
 #include "check/order/thread_order.h"
 
 #include "check/common/reentrancy.h"
