@@ -164,6 +164,18 @@ void oriel_word_give_to(struct oriel_word_clock *word, bool fetches)
      "conflicts_are_those_of_the_model", "so are the pieces into which it is cut"),
     ("check/access/compact.c", "        close_known(history, floor);\n", "",
      "accesses_completed_once_of_twice_do_not_accumulate", "accesses that all know are not completed again"),
+    ("check/order/order.c", "        if (atomic_compare_exchange_weak_explicit(number, &found, tick, memory_order_relaxed,"
+     " memory_order_relaxed))\n            return true;\n",
+     "        atomic_store(number, tick);\n        return true;\n",
+     "handlers_come_between_two_steps", "O4: a number is raised by one atomic operation"),
+    ("check/order/order.c", "    if (oriel_unlikely(oriel_threads_are_tracked()))\n        return number_raise_to(&row->known[index], tick);\n"
+     "    if (tick <= oriel_rank_tick(row, index))\n        return false;\n",
+     "    if (tick <= oriel_rank_tick(row, index))\n        return false;\n    oriel_delay();\n",
+     "handlers_come_between_two_steps", "O4: the owner of the mutex raises a number so, too"),
+    ("check/order/clock_snapshots.c", " || cached_news != news ||", " ||",
+     "handlers_come_between_two_steps", "O3: a snapshot is as new as the last merge"),
+    ("check/order/thread_order.c", "oriel_check_running && oriel_shm_locks == 0 && slot_open(NULL)", "oriel_check_running && slot_open(NULL)",
+     "handlers_open_no_slot_under_a_lock", "T7: a handler under a lock opens no slot"),
 ]
 
 OFFENDERS = [
@@ -189,7 +201,7 @@ OFFENDERS = [
 
 
 # Tests whose names begin with the first string are in the second program, in tests/unit/.
-PROGRAMS = [("crowded", "check/access/cell_store_crowded"), ("proof", "check/remote/remote_auth"),
+PROGRAMS = [("handlers", "check/order/thread_order"), ("crowded", "check/access/cell_store_crowded"), ("proof", "check/remote/remote_auth"),
             ("conflicts", "check/access/history"), ("accesses", "check/access/history")]
 
 

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 ORIEL, PROGRAMS, PAGE, UNBROKEN = sys.argv[1], sys.argv[2].split(","), sys.argv[3], sys.argv[4:]
-LIBRARY = set("if for while sizeof calloc malloc free memset exit".split())
+LIBRARY = set("if for while sizeof calloc malloc realloc free memset exit".split())
 
 
 def output(*command):

@@ -188,6 +188,20 @@ static void leave_and_call_deeper(void)
     frames_between(8);
 }
 
+/* The next call, from the same frame, registers a function. The frame of the left one is small. */
+static void leave_and_register(void)
+{
+    MPI_Request none = MPI_REQUEST_NULL;
+    MPI_Errhandler handler;
+    handle_by_the_last();
+    if (rank == 0 && setjmp(back) == 0)
+        MPI_Request_free(&none);
+    MPI_Comm_create_errhandler(jump, &handler);
+    if (rank == 0)
+        fputs("registered\n", stderr);
+    MPI_Errhandler_free(&handler);
+}
+
 static void end_thread(MPI_Comm *failed, int *code, ...)
 {
     (void)failed, (void)code;
@@ -336,6 +350,7 @@ static const struct mode {
     {"wait", leave_a_failed_wait, MPI_THREAD_SINGLE},
     {"handler", leave_in_a_handler, MPI_THREAD_SINGLE},
     {"copy", leave_a_copy_function, MPI_THREAD_SINGLE},
+    {"register", leave_and_register, MPI_THREAD_SINGLE},
     {"deeper", leave_and_call_deeper, MPI_THREAD_SINGLE},
     {"room", leave_a_send_without_room, MPI_THREAD_SINGLE}, /* its handler is not known */
     {"thread", leave_with_a_thread, MPI_THREAD_SERIALIZED}, /* the thread ends in its handler */

@@ -428,8 +428,9 @@ class Json(Case):
     def test_a_rank_that_leaves_a_call_by_a_jump_is_no_longer_checked(self):
         line = (r"oriel: rank (\d): (MPI_\w+|a call) at [^\n]*jumps.c:\d+[^\n]* was left by a jump; this rank is no longer checked, "
                 "and no conflicts are reported from now on \\[O27\\]\n")
-        calls = {"send": "MPI_Send", "wait": "MPI_Wait", "handler": "MPI_Send", "copy": "MPI_Comm_dup", "deeper": "MPI_Send",
-                 "room": "MPI_Send", "thread": "MPI_Allreduce", "stack": "MPI_Waitall", "fiber": None, "use": None}
+        calls = {"send": "MPI_Send", "wait": "MPI_Wait", "handler": "MPI_Send", "copy": "MPI_Comm_dup",
+                 "register": "MPI_Request_free", "deeper": "MPI_Send", "room": "MPI_Send", "thread": "MPI_Allreduce",
+                 "stack": "MPI_Waitall", "fiber": None, "use": None}
         for host in HOSTS:
             for mode, call in calls.items():
                 with self.subTest(host=host, mode=mode):
@@ -438,6 +439,7 @@ class Json(Case):
                     self.assertEqual((job.returncode, job.stdout.count("end")), (86, 3), job.stderr)
                     self.assertEqual(re.findall(line, job.stderr), [] if call is None else [("0", call)], job.stderr)
                     self.assertEqual(re.findall(r"(?m)^error\[([A-Z]\d+)\]: ", job.stderr), ["E1"], job.stderr)
+                    self.assertNotRegex(job.stderr, "(?s)registered\n.*was left by a jump; this rank")
 
     def test_other_nodes_know_of_a_rank_that_jumped_out_of_a_call(self):
         for host in HOSTS:

@@ -108,6 +108,7 @@ void oriel_shm_unlock(struct oriel_shm_lock *lock)
 }
 
 uint64_t oriel_shm_own_word = 1;
+_Thread_local unsigned oriel_shm_locks;
 
 void oriel_shm_word_wait(_Atomic uint64_t *word, uint64_t own)
 {

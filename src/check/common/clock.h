@@ -1,6 +1,6 @@
 /* The numbers of a vector clock: an array with the known number of each rank of MPI_COMM_WORLD, or
  * of each thread of each rank (thread_order.h). The width is fixed when the process starts. Only a
- * process's own threads change its clocks, under order.c's mutex. */
+ * process's own threads change its clocks (order.c). */
 #ifndef ORIEL_CHECK_COMMON_CLOCK_H
 #define ORIEL_CHECK_COMMON_CLOCK_H
 

@@ -27,11 +27,6 @@ bool oriel_check_is_programs_yet(const void *address, uintptr_t frame)
     return true;
 }
 
-bool oriel_callback_is_others(const void *address)
-{
-    return !oriel_check_is_programs(address) || oriel_site_is_bound(address);
-}
-
 /* --- attributes --- */
 
 void (*oriel_callback_failed_at_end)(void);

@@ -19,7 +19,8 @@
 #ifndef ORIEL_CHECK_INTERCEPT_CALLBACKS_H
 #define ORIEL_CHECK_INTERCEPT_CALLBACKS_H
 
-#include <stdbool.h>
+#include "check/common/reentrancy.h"
+#include "check/report/call_sites.h"
 
 /* NULL except while MPI_Finalize runs. After a delete function of MPI_COMM_SELF has failed, Open
  * MPI deletes no more of its attributes, directly and through the standard ABI. The checker of
@@ -27,7 +28,11 @@
 extern void (*oriel_callback_failed_at_end)(void);
 
 /* Whether a function is registered by a Fortran call, or the registering call is not checked.
- * address: to which that call returns. */
-bool oriel_callback_is_others(const void *address);
+ * address: to which that call returns. In an exported function only: its frame shows whether an
+ * earlier call was left by a jump. */
+ORIEL_CHECK_INLINE bool oriel_callback_is_others(const void *address)
+{
+    return !oriel_check_is_programs(address) || oriel_site_is_bound(address);
+}
 
 #endif

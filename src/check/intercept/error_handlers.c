@@ -61,11 +61,8 @@ ALL(HANDLER)
 static oriel_handler_fn *const in_place[] = {ALL(NAME)};
 _Static_assert(sizeof in_place / sizeof in_place[0] == HANDLERS, "numbered in octal");
 
-oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_handler_kind kind,
-                                         const void *address)
+oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_handler_kind kind)
 {
-    if (function == NULL || oriel_callback_is_others(address))
-        return function;
     pthread_mutex_lock(&mutex);
     int at = 0;
     while (at < HANDLERS && handlers[at].function != NULL &&
@@ -88,7 +85,7 @@ oriel_handler_fn *oriel_handler_in_place(oriel_handler_fn *function, enum oriel_
     {                                                                                              \
         const void *address = __builtin_return_address(0);                                         \
         oriel_handler_fn *own =                                                                    \
-            oriel_handler_in_place((oriel_handler_fn *)function, kind, address);                   \
+            oriel_handler_registered((oriel_handler_fn *)function, kind, address);                 \
         return NEXT(name)((Function *)own, errhandler);                                            \
     }
 CREATE(Comm_create_errhandler, MPI_Comm_errhandler_function, ORIEL_HANDLER_COMM)
@@ -103,8 +100,8 @@ ORIEL_CHECK_EXPORT int PMPI_Errhandler_create(MPI_Comm_errhandler_function *func
                                               MPI_Errhandler *errhandler)
 {
     static _Atomic(void *) next;
-    oriel_handler_fn *own = oriel_handler_in_place((oriel_handler_fn *)function, ORIEL_HANDLER_COMM,
-                                                   __builtin_return_address(0));
+    oriel_handler_fn *own = oriel_handler_registered(
+        (oriel_handler_fn *)function, ORIEL_HANDLER_COMM, __builtin_return_address(0));
     return ((create_fn *)oriel_host_symbol_kept(&next, "PMPI_Errhandler_create"))(
         (MPI_Comm_errhandler_function *)own, errhandler);
 }

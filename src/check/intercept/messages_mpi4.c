@@ -145,7 +145,7 @@ ORIEL_CHECK_WRAP(Comm_idup_with_info,
 ORIEL_CHECK_WRAP(Session_create_errhandler,
                  (MPI_Session_errhandler_function * function, MPI_Errhandler *errhandler))
 {
-    oriel_handler_fn *own = oriel_handler_in_place(
+    oriel_handler_fn *own = oriel_handler_registered(
         (oriel_handler_fn *)function, ORIEL_HANDLER_SESSION, __builtin_return_address(0));
     return NEXT(Session_create_errhandler)((MPI_Session_errhandler_function *)own, errhandler);
 }

@@ -448,10 +448,11 @@ void oriel_local_end_frames(uint64_t low, uint64_t high, const struct oriel_site
 
 /* --- loads and stores --- */
 
+/* A signal handler's are not while its thread has a lock that recording them may need. */
 static inline bool accesses_are_recorded(void)
 {
-    return own.history != 0 && inside == OUTSIDE && oriel_check_where.in.depth == 0 &&
-           oriel_check_running;
+    return own.history != 0 && inside == OUTSIDE && oriel_shm_locks == 0 &&
+           oriel_check_where.in.depth == 0 && oriel_check_running;
 }
 
 /* Records a load or store of instrumented code. */

@@ -6,7 +6,10 @@
  * of the process's own until the use ends. Memory that is freed and used again therefore causes no
  * false finding.
  *
- * Every function may be called by several threads. */
+ * Every function may be called by several threads. A signal handler may load and store at any time.
+ * Recording that needs locks. So what it does while its thread has a lock of the checker
+ * (oriel_shm_locks), or is in local_accesses.c, is not checked. A conflict may then be missed, and
+ * an atomic store to a window orders nothing. */
 #ifndef ORIEL_CHECK_LOCAL_LOCAL_ACCESSES_H
 #define ORIEL_CHECK_LOCAL_LOCAL_ACCESSES_H
 

@@ -13,9 +13,9 @@ struct snapshot {
 };
 
 static int width;
-/* the cached snapshot, with a reference; 0 when the clock has changed since */
-static oriel_shm_offset cached;
+static oriel_shm_offset cached;             /* the cached snapshot, with a reference; 0: none */
 static const struct oriel_rank *cached_row; /* of which it is a snapshot */
+static uint64_t cached_news;                /* the row's count of merges before it was made */
 
 static size_t snapshot_bytes(void)
 {
@@ -43,22 +43,24 @@ void oriel_clock_snapshots_drop(void)
     cached = 0;
 }
 
-static void snapshot_cache(const struct oriel_rank *row)
+static void snapshot_cache(const struct oriel_rank *row, uint64_t news)
 {
     oriel_clock_snapshots_drop();
     cached = snapshot_make();
     cached_row = row;
+    cached_news = news;
     struct snapshot *snapshot = oriel_shm_at(cached);
     for (int i = 0; snapshot != NULL && i < width; i++)
         snapshot->clock[i] = oriel_rank_tick(row, i);
 }
 
-oriel_shm_offset oriel_clock_snapshot_of_row(const struct oriel_rank *row, int index)
+oriel_shm_offset oriel_clock_snapshot_of(const struct oriel_order_own *mine)
 {
     struct snapshot *snapshot = oriel_shm_at(cached);
-    if (snapshot == NULL || cached_row != row ||
-        snapshot->clock[index] != oriel_rank_tick(row, index))
-        snapshot_cache(row);
+    uint64_t news = atomic_load_explicit(&mine->news, memory_order_acquire);
+    if (snapshot == NULL || cached_row != mine->row || cached_news != news ||
+        snapshot->clock[mine->index] != oriel_rank_tick(mine->row, mine->index))
+        snapshot_cache(mine->row, news);
     snapshot = oriel_shm_at(cached);
     if (snapshot != NULL)
         atomic_fetch_add_explicit(&snapshot->references, 1, memory_order_relaxed);

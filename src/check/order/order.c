@@ -14,8 +14,16 @@
  *     and raises the number if the counter has changed. So an access that it completes once it
  *     could know of the taking has a larger number than the taken one. An access that it completed
  *     before has at most the taken number.
- * O3: snapshots: a clock snapshot has the process's current number, or a new one is made. So a
- *     process never seems to know less of itself than it has completed.
+ * O3: snapshots: a clock snapshot has the process's current number and its count of merges, or a
+ *     new one is made. A merge raises the count after the numbers. So a process never seems to know
+ *     less than it does, of itself or of others.
+ * O4: clocks of objects: a signal handler may give or take one while its thread is anywhere in the
+ *     checker, with any lock. So these two steps use no lock, and no data but numbers that they
+ *     raise, each by one atomic operation, in the object's clock and in the own row. A handler that
+ *     comes between two such operations, another thread, or the thread that has the mutex, only
+ *     raises numbers too. What a giver knew is in the object's clock when its step ends, hence
+ *     before its release. A taker that sees half of another step knows more than it must: order is
+ *     added, none is lost. A row stays mapped after oriel_order_stop.
  *
  * The floor: clocks only grow, so every process knows the minimum of all clocks. A process that has
  * stopped makes no more accesses and is left out.
@@ -25,6 +33,7 @@
  * a rank's row is (remote.h). */
 #include "check/order/order.h"
 
+#include "base/delay.h"
 #include "base/log.h"
 #include "check/order/clock_snapshots.h"
 #include "check/order/own_clock.h"
@@ -37,7 +46,7 @@
 #include <string.h>
 
 static struct {
-    pthread_mutex_t mutex; /* of the row's growth, the cached snapshot and scratch */
+    pthread_mutex_t mutex; /* of the cached snapshot and scratch */
     int rank, width;
     oriel_tick *scratch;                     /* buffer for a clock in transfer */
     const struct oriel_order_remote *remote; /* NULL: no other node is reached */
@@ -45,6 +54,19 @@ static struct {
 
 struct oriel_order_own oriel_order_own;
 _Thread_local struct oriel_order_own *oriel_order_thread;
+
+/* A signal handler may come in between (O4). */
+static void own_lock(void)
+{
+    oriel_shm_lock_begin();
+    pthread_mutex_lock(&own.mutex);
+}
+
+static void own_unlock(void)
+{
+    pthread_mutex_unlock(&own.mutex);
+    oriel_shm_lock_end();
+}
 
 static bool is_started(void)
 {
@@ -87,7 +109,7 @@ void oriel_order_remote_set(const struct oriel_order_remote *remote)
 void oriel_order_stop(void)
 {
     oriel_order_thread = NULL;
-    pthread_mutex_lock(&own.mutex);
+    own_lock();
     if (is_started()) {
         oriel_clock_snapshots_drop();
         atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
@@ -97,7 +119,7 @@ void oriel_order_stop(void)
     own.remote = NULL;
     free(own.scratch);
     own.scratch = NULL;
-    pthread_mutex_unlock(&own.mutex);
+    own_unlock();
 }
 
 int oriel_order_rank(void)
@@ -150,13 +172,6 @@ static inline void own_number_raise(void)
         oriel_order_own_raise();
 }
 
-/* O1 */
-static void own_clock_advance(void)
-{
-    own_number_raise();
-    oriel_clock_snapshots_drop();
-}
-
 void oriel_order_raise_as_asked(struct oriel_order_own *mine)
 {
     uint64_t asked = atomic_load_explicit(&mine->row->asked, memory_order_acquire);
@@ -175,53 +190,85 @@ static oriel_tick *scratch_clear(void)
     return memset(own.scratch, 0, (size_t)own.width * sizeof *own.scratch);
 }
 
+/* O4. Returns whether the number was smaller. */
+static bool number_raise_to(_Atomic oriel_tick *number, oriel_tick tick)
+{
+    oriel_tick found = atomic_load_explicit(number, memory_order_relaxed);
+    while (found < tick) {
+        oriel_delay();
+        if (atomic_compare_exchange_weak_explicit(number, &found, tick, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+    }
+    return false;
+}
+
+/* The own row has learnt. */
+static void own_news_count(struct oriel_order_own *mine)
+{
+    atomic_fetch_add_explicit(&mine->news, 1, memory_order_release);
+}
+
+/* Elsewhere only the owner of the mutex writes the row. */
+static bool own_learn(struct oriel_rank *row, int index, oriel_tick tick)
+{
+    if (oriel_unlikely(oriel_threads_are_tracked()))
+        return number_raise_to(&row->known[index], tick);
+    if (tick <= oriel_rank_tick(row, index))
+        return false;
+    atomic_store_explicit(&row->known[index], tick, memory_order_relaxed);
+    return true;
+}
+
 static void own_clock_merge(const oriel_tick *ticks)
 {
     bool news = false;
     struct oriel_order_own *mine = oriel_order_mine();
     for (int i = 0; i < own.width; i++)
-        if (i != mine->index && ticks[i] > oriel_rank_tick(mine->row, i)) {
-            atomic_store_explicit(&mine->row->known[i], ticks[i], memory_order_relaxed);
+        if (i != mine->index && own_learn(mine->row, i, ticks[i]))
             news = true;
-        }
-    if (!news)
-        return;
-    atomic_fetch_add_explicit(&mine->news, 1, memory_order_relaxed);
-    oriel_clock_snapshots_drop();
+    if (news)
+        own_news_count(mine);
 }
 
 static void clock_give(const struct oriel_key *key, int takers, bool more)
 {
     oriel_threads_enter();
-    pthread_mutex_lock(&own.mutex);
+    own_lock();
     if (is_started()) {
         own_clock_copy(own.scratch);
         if (oriel_unlikely(key_is_remote(key)))
             own.remote->give(key, (uint32_t)takers, more, own.scratch);
         else
             oriel_given_join(key, (uint32_t)takers, more, own.scratch);
-        own_clock_advance();
+        own_number_raise(); /* O1 */
     }
-    pthread_mutex_unlock(&own.mutex);
+    own_unlock();
 }
 
-void oriel_order_give_to(oriel_tick *clock)
+void oriel_order_give_to(_Atomic oriel_tick *clock)
 {
-    pthread_mutex_lock(&own.mutex);
-    if (is_started()) {
-        own_clock_copy(own.scratch);
-        oriel_clock_take(clock, own.scratch, own.width);
-        own_clock_advance();
-    }
-    pthread_mutex_unlock(&own.mutex);
+    const struct oriel_rank *row = oriel_order_mine()->row;
+    if (row == NULL || !oriel_shm_is_open())
+        return;
+    for (int i = 0; i < own.width; i++)
+        number_raise_to(&clock[i], oriel_rank_tick(row, i));
+    own_number_raise(); /* O1 */
 }
 
-void oriel_order_merge_from(const oriel_tick *clock)
+void oriel_order_merge_from(const _Atomic oriel_tick *clock)
 {
-    pthread_mutex_lock(&own.mutex);
-    if (is_started())
-        own_clock_merge(clock);
-    pthread_mutex_unlock(&own.mutex);
+    bool news = false;
+    struct oriel_order_own *mine = oriel_order_mine();
+    struct oriel_rank *row = mine->row;
+    if (row == NULL || !oriel_shm_is_open())
+        return;
+    for (int i = 0; i < own.width; i++)
+        if (i != mine->index &&
+            number_raise_to(&row->known[i], atomic_load_explicit(&clock[i], memory_order_relaxed)))
+            news = true;
+    if (news)
+        own_news_count(mine);
 }
 
 void oriel_order_give(const struct oriel_key *key, int takers)
@@ -248,7 +295,7 @@ static bool clock_take(const struct oriel_key *key, int takers, unsigned how)
     bool found = false;
     bool made = false;
     bool lost = false;
-    pthread_mutex_lock(&own.mutex);
+    own_lock();
     if (is_started()) {
         oriel_tick *ticks = scratch_clear();
         if (oriel_unlikely(key_is_remote(key))) {
@@ -262,7 +309,7 @@ static bool clock_take(const struct oriel_key *key, int takers, unsigned how)
         if ((how & ORIEL_GIVEN_TAKES) && (!found || made) && oriel_unlikely(lost))
             all_clocks_take();
     }
-    pthread_mutex_unlock(&own.mutex);
+    own_unlock();
     return found;
 }
 
@@ -299,25 +346,39 @@ uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more)
 bool oriel_order_take_rank(int world_rank)
 {
     bool taken = false;
-    pthread_mutex_lock(&own.mutex);
+    own_lock();
     if (is_started() && world_rank != own.rank) {
         oriel_tick *ticks = scratch_clear();
         taken = oriel_rank_take(world_rank, ticks) ||
                 (own.remote != NULL && own.remote->take_rank(world_rank, ticks));
         own_clock_merge(ticks);
     }
-    pthread_mutex_unlock(&own.mutex);
+    own_unlock();
     return taken || (world_rank == own.rank && is_started());
+}
+
+void oriel_order_take_threads(uint32_t slots)
+{
+    if (slots == 0)
+        return;
+    own_lock();
+    if (is_started()) {
+        oriel_tick *ticks = scratch_clear();
+        for (uint32_t left = slots; left != 0; left &= left - 1)
+            oriel_row_take(oriel_clock_index(own.rank, (oriel_tick)__builtin_ctz(left)), ticks);
+        own_clock_merge(ticks);
+    }
+    own_unlock();
 }
 
 void oriel_order_unknown_begin(const char *call)
 {
     char text[96];
-    pthread_mutex_lock(&own.mutex);
+    own_lock();
     bool works = is_started();
     if (works)
-        own_clock_advance();
-    pthread_mutex_unlock(&own.mutex);
+        own_number_raise(); /* O1 */
+    own_unlock();
     if (works && call != NULL) {
         snprintf(text, sizeof text, "calls not modelled: %s", call);
         oriel_finding_count(text);
@@ -326,10 +387,10 @@ void oriel_order_unknown_begin(const char *call)
 
 void oriel_order_unknown_end(void)
 {
-    pthread_mutex_lock(&own.mutex);
+    own_lock();
     if (is_started())
         all_clocks_take();
-    pthread_mutex_unlock(&own.mutex);
+    own_unlock();
 }
 
 void oriel_order_set_doubtful(void)
@@ -346,14 +407,14 @@ void oriel_order_set_doubtful(void)
 /* The rank records no more accesses, so it no longer holds back the floor. */
 void oriel_order_leave(void)
 {
-    pthread_mutex_lock(&own.mutex);
+    own_lock();
     bool works = is_started();
     if (works) {
         oriel_given_leave();
         atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
                               memory_order_release); /* threads' rows: conflicts are off */
     }
-    pthread_mutex_unlock(&own.mutex);
+    own_unlock();
     if (works && own.remote != NULL)
         own.remote->doubt(true);
 }
@@ -365,7 +426,7 @@ bool oriel_order_is_doubtful(void)
 
 /* --- clocks of word_clocks.c --- */
 
-/* O1. The cached snapshot shows by its number that it is old (O3). */
+/* O1 */
 void oriel_order_raise(void)
 {
     own_number_raise();
@@ -375,11 +436,11 @@ void oriel_order_merge(const oriel_tick *clock)
 {
     bool threads = several_threads();
     if (threads)
-        pthread_mutex_lock(&own.mutex);
+        own_lock();
     if (is_started())
         own_clock_merge(clock);
     if (threads)
-        pthread_mutex_unlock(&own.mutex);
+        own_unlock();
 }
 
 uint64_t oriel_order_merge_count(void)
@@ -392,13 +453,13 @@ uint64_t oriel_order_merge_count(void)
 oriel_shm_offset oriel_order_snapshot(void)
 {
     oriel_shm_offset place = 0;
-    pthread_mutex_lock(&own.mutex);
+    own_lock();
     if (is_started()) {
         struct oriel_order_own *mine = oriel_order_mine();
         oriel_order_raise_if_requested(mine);
-        place = oriel_clock_snapshot_of_row(mine->row, mine->index); /* O3 */
+        place = oriel_clock_snapshot_of(mine); /* O3 */
     }
-    pthread_mutex_unlock(&own.mutex);
+    own_unlock();
     return place;
 }
 
@@ -428,10 +489,10 @@ oriel_tick oriel_order_known(int world_rank)
 
 void oriel_order_clock(oriel_tick *out)
 {
-    pthread_mutex_lock(&own.mutex);
+    own_lock();
     if (is_started())
         own_clock_copy(out);
-    pthread_mutex_unlock(&own.mutex);
+    own_unlock();
 }
 
 void oriel_order_floor(oriel_tick *out)

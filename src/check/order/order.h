@@ -107,6 +107,9 @@ uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more);
  * calls that may have given any of it. Returns false if the rank is not reached. */
 bool oriel_order_take_rank(int world_rank);
 
+/* Does the same for threads of this process: those of these slots, one bit for each. */
+void oriel_order_take_threads(uint32_t slots);
+
 /* Whether the rank is on this node, with its clock in this shared memory. Known once all ranks of
  * the node have started. */
 bool oriel_order_is_here(int world_rank);
@@ -133,10 +136,11 @@ void oriel_order_leave(void);
 
 /* --- the steps of give and take --- */
 
-/* Merges the own clock into a clock of this process, then raises the own number. Clocks that are
- * given so, and read by oriel_order_merge_from, are protected by order.c's mutex. */
-void oriel_order_give_to(oriel_tick *clock);
-void oriel_order_merge_from(const oriel_tick *clock);
+/* Merges the own clock into a clock of this process, then raises the own number; merges such a
+ * clock into the own one. Only where the order of threads is tracked. A signal handler may call
+ * them, whatever its thread does (order.c, O4). */
+void oriel_order_give_to(_Atomic oriel_tick *clock);
+void oriel_order_merge_from(const _Atomic oriel_tick *clock);
 
 /* Raises the own number after the own clock was given. */
 void oriel_order_raise(void);

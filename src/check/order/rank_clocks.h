@@ -12,8 +12,7 @@
 
 enum { ORIEL_RANK_ABSENT, ORIEL_RANK_RUNNING, ORIEL_RANK_STOPPED };
 
-/* The clock of a process. known: written by this process only, under its mutex; its own number also
- * without. */
+/* The clock of a process. known: written by this process only (order.c, O4). */
 struct oriel_rank {
     _Atomic uint32_t state;
     uint32_t unused;

@@ -16,11 +16,19 @@
  *     A thread that branches (thread_hooks.h) leaves its slot for another, which ends likewise.
  * T4: A thread that has no slot uses the first one, with its clock. Everything that any of them has
  *     taken or done counts as ordered before all that any of them does later.
+ *     So does a signal handler that interrupts its thread before that has its slot.
  * T5: A call that completes operations completes those of all threads (MPI-4.1, 13.5.4), with the
  *     number of its own thread. The thread that issued one of them, and completes it again, then
  *     takes the clock of the thread that was first (thread_debts.h).
  * T6: Plain loads and stores of two threads of one process are not compared (conflict_table.c):
- *     ThreadSanitizer does that. So each finding has a call of MPI. */
+ *     ThreadSanitizer does that. So each finding has a call of MPI.
+ * T7: A signal handler orders threads as its thread does, with its slot and clock, wherever it has
+ *     interrupted it: giving and taking needs no lock (order.c, O4). What the interrupted call is
+ *     about to complete may count as done before the handler gave. A handler that interrupts a
+ *     step under a lock of the checker opens no slot (T4), since that needs locks. Its loads and
+ *     stores are not checked there (local_accesses.h).
+ *     Inside the host's functions a handler orders nothing (thread_hooks.h): a false finding is
+ *     possible. */
 #include "check/order/thread_order.h"
 
 #include "check/common/reentrancy.h"
@@ -28,7 +36,6 @@
 #include "check/order/own_clock.h"
 
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 
 enum { OBJECTS_SHIFT = 14, OBJECTS = 1 << OBJECTS_SHIFT };
@@ -40,16 +47,29 @@ static struct {
     _Atomic unsigned opened; /* slots that have had a thread; the first has the starting thread */
     uint32_t ended;          /* slots whose thread has ended, a bit for each */
     struct oriel_order_own slots[ORIEL_CLOCK_THREADS]; /* [0] is oriel_order_own instead */
-    /* OBJECTS clocks, and one for oriel_threads_take under the mutex; mapped, since objects are
-     * also given and taken inside malloc, by libraries that replace sbrk */
-    oriel_tick *memory;
-    _Atomic(oriel_tick *) clocks[OBJECTS]; /* of objects, there; NULL: nothing given */
+    /* OBJECTS clocks; mapped, since objects are also given and taken inside malloc, by libraries
+     * that replace sbrk */
+    _Atomic oriel_tick *memory;
+    _Atomic(_Atomic oriel_tick *) clocks[OBJECTS]; /* of objects, there; NULL: nothing given */
 } threads = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* What this thread is to the order of threads. */
 static _Thread_local enum { NOT_OURS, PROGRAMS, HAS_SLOT } this_thread;
-/* The object of a load that the thread has announced; 0: none. */
+/* The object that the thread takes before its next access or release; 0: none. */
 static _Thread_local uint64_t loaded;
+
+/* A signal handler may come in between (T7). */
+static void threads_lock(void)
+{
+    oriel_shm_lock_begin();
+    pthread_mutex_lock(&threads.mutex);
+}
+
+static void threads_unlock(void)
+{
+    pthread_mutex_unlock(&threads.mutex);
+    oriel_shm_lock_end();
+}
 
 void oriel_threads_track(void)
 {
@@ -63,25 +83,25 @@ static size_t clock_at(size_t object)
 
 void oriel_threads_start(void)
 {
-    pthread_mutex_lock(&threads.mutex);
+    threads_lock();
     threads.running = oriel_clock_shift != 0;
     if (threads.running && threads.memory == NULL) {
         void *memory =
-            mmap(NULL, clock_at(OBJECTS + 1) * sizeof *threads.memory, PROT_READ | PROT_WRITE,
+            mmap(NULL, clock_at(OBJECTS) * sizeof *threads.memory, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory != MAP_FAILED)
             threads.memory = memory;
     }
     atomic_store(&threads.opened, 1);
     this_thread = HAS_SLOT;
-    pthread_mutex_unlock(&threads.mutex);
+    threads_unlock();
 }
 
 /* Rows stay: other processes may still read them. Clocks of objects stay for threads that give
  * meanwhile. */
 void oriel_threads_stop(void)
 {
-    pthread_mutex_lock(&threads.mutex);
+    threads_lock();
     threads.running = false;
     for (unsigned i = 1; i < ORIEL_CLOCK_THREADS; i++) {
         struct oriel_rank *row = threads.slots[i].row;
@@ -89,7 +109,7 @@ void oriel_threads_stop(void)
         if (row != NULL)
             atomic_store_explicit(&row->state, ORIEL_RANK_STOPPED, memory_order_release);
     }
-    pthread_mutex_unlock(&threads.mutex);
+    threads_unlock();
 }
 
 static bool is_active(void)
@@ -100,14 +120,14 @@ static bool is_active(void)
 
 /* --- objects --- */
 
-static _Atomic(oriel_tick *) *clock_of(uint64_t object)
+static _Atomic(_Atomic oriel_tick *) *clock_of(uint64_t object)
 {
     return &threads.clocks[object * UINT64_C(0x9e3779b97f4a7c15) >> (64 - OBJECTS_SHIFT)]; /* T2 */
 }
 
 static void object_take(uint64_t object)
 {
-    const oriel_tick *clock = atomic_load_explicit(clock_of(object), memory_order_acquire);
+    const _Atomic oriel_tick *clock = atomic_load_explicit(clock_of(object), memory_order_acquire);
     if (clock != NULL)
         oriel_order_merge_from(clock);
 }
@@ -115,7 +135,7 @@ static void object_take(uint64_t object)
 /* --- slots --- */
 
 /* Whether all that the slot's last thread did is ordered before what has this clock. */
-static bool slot_is_known(const struct oriel_order_own *slot, const oriel_tick *clock)
+static bool slot_is_known(const struct oriel_order_own *slot, const _Atomic oriel_tick *clock)
 {
     return clock != NULL && clock[slot->index] + oriel_clock_step() >=
                                 atomic_load_explicit(slot->number, memory_order_relaxed);
@@ -123,7 +143,7 @@ static bool slot_is_known(const struct oriel_order_own *slot, const oriel_tick *
 
 /* The next slot that never had a thread, else one whose thread has ended (T3). NULL: there is none.
  * Under the mutex. clock: what the new thread knows. */
-static struct oriel_order_own *slot_find(const oriel_tick *clock)
+static struct oriel_order_own *slot_find(const _Atomic oriel_tick *clock)
 {
     unsigned opened = atomic_load(&threads.opened);
     if (opened < ORIEL_CLOCK_THREADS) {
@@ -144,34 +164,24 @@ static struct oriel_order_own *slot_find(const oriel_tick *clock)
     return NULL;
 }
 
-/* Returns false if the thread uses the first slot (T4). */
-static bool slot_open(const oriel_tick *clock)
+/* From now on there is order of threads. Without memory for it, no conflict may be reported. */
+static void threads_fork(void)
 {
     atomic_store_explicit(&threads.forked, true, memory_order_release);
-    pthread_mutex_lock(&threads.mutex);
-    struct oriel_order_own *slot = threads.running ? slot_find(clock) : NULL;
-    pthread_mutex_unlock(&threads.mutex);
-    oriel_order_thread = slot;
-    this_thread = HAS_SLOT;
-    return slot != NULL;
+    if (threads.memory == NULL)
+        oriel_order_leave();
 }
 
-void oriel_threads_take(uint32_t slots)
+/* Returns false if the thread uses the first slot (T4). */
+static bool slot_open(const _Atomic oriel_tick *clock)
 {
-    if (slots == 0)
-        return;
-    if (threads.memory == NULL) {
-        oriel_order_leave();
-        return;
-    }
-    pthread_mutex_lock(&threads.mutex);
-    oriel_tick *clock = threads.memory + clock_at(OBJECTS);
-    memset(clock, 0, (size_t)oriel_order_width() * sizeof *clock);
-    for (unsigned i = 0; i < ORIEL_CLOCK_THREADS; i++)
-        if (slots >> i & 1)
-            oriel_row_take(oriel_clock_index(oriel_order_rank(), i), clock);
-    oriel_order_merge_from(clock);
-    pthread_mutex_unlock(&threads.mutex);
+    this_thread = HAS_SLOT;
+    threads_fork();
+    threads_lock();
+    struct oriel_order_own *slot = threads.running ? slot_find(clock) : NULL;
+    threads_unlock();
+    oriel_order_thread = slot;
+    return slot != NULL;
 }
 
 unsigned oriel_threads_slot(void)
@@ -182,26 +192,26 @@ unsigned oriel_threads_slot(void)
 /* A thread that began before the checker did is ordered after all that was done until now. */
 void oriel_threads_enter_slowly(void)
 {
+    if (this_thread == PROGRAMS && oriel_check_running && oriel_shm_locks == 0 && slot_open(NULL))
+        oriel_order_take_threads((UINT32_C(1) << atomic_load(&threads.opened)) - 1);
     uint64_t object = loaded;
-    loaded = 0;
-    if (this_thread == PROGRAMS && oriel_check_running && slot_open(NULL))
-        oriel_threads_take((UINT32_C(1) << atomic_load(&threads.opened)) - 1);
-    if (object != 0)
-        object_take(object);
+    if (object == 0)
+        return;
+    object_take(object);
+    if (loaded == object) /* else a signal handler has announced another */
+        loaded = 0;
 }
 
 /* --- hooks --- */
 
-/* T2. NULL: no memory, and the giver takes part in no order; then no conflict may be reported. */
-static oriel_tick *clock_make(_Atomic(oriel_tick *) *place)
+/* T2. NULL: no memory (threads_fork). */
+static _Atomic oriel_tick *clock_make(_Atomic(_Atomic oriel_tick *) *place)
 {
-    oriel_tick *clock = atomic_load_explicit(place, memory_order_acquire);
+    _Atomic oriel_tick *clock = atomic_load_explicit(place, memory_order_acquire);
     if (clock != NULL)
         return clock;
-    if (threads.memory == NULL) {
-        oriel_order_leave();
+    if (threads.memory == NULL)
         return NULL;
-    }
     clock = threads.memory + clock_at((size_t)(place - threads.clocks));
     atomic_store_explicit(place, clock, memory_order_release); /* of two givers: the same */
     return clock;
@@ -218,14 +228,14 @@ static void give(uint64_t object)
     if (!is_active())
         return;
     oriel_threads_enter();
-    oriel_tick *clock = clock_make(clock_of(object));
+    _Atomic oriel_tick *clock = clock_make(clock_of(object));
     if (clock != NULL)
         oriel_order_give_to(clock);
 }
 
 static bool thread_fork(uint64_t object)
 {
-    atomic_store_explicit(&threads.forked, true, memory_order_release);
+    threads_fork();
     give(object);
     return oriel_check_where.in.depth == 0;
 }
@@ -252,9 +262,12 @@ static void thread_take_soon(uint64_t object)
 
 static void thread_begin(uint64_t object)
 {
-    this_thread = PROGRAMS;
-    if (object == 0 || !is_active())
+    loaded = object; /* for a signal handler that comes before the slot is open (T4) */
+    this_thread = HAS_SLOT;
+    if (object == 0 || !is_active()) {
+        this_thread = PROGRAMS;
         return;
+    }
     slot_open(atomic_load_explicit(clock_of(object), memory_order_acquire));
     thread_take(object);
 }
@@ -266,12 +279,12 @@ static void thread_rejoin(uint64_t object, void *before)
     if (slot == NULL)
         return;
     oriel_order_thread = before;
-    pthread_mutex_lock(&threads.mutex);
+    threads_lock();
     if (threads.running) {
         atomic_store_explicit(&slot->row->state, ORIEL_RANK_STOPPED, memory_order_release);
         threads.ended |= UINT32_C(1) << (slot - threads.slots);
     }
-    pthread_mutex_unlock(&threads.mutex);
+    threads_unlock();
 }
 
 static bool thread_branch(uint64_t object, void **before)

@@ -37,8 +37,4 @@ static inline void oriel_threads_enter(void)
 /* The number of this thread's slot, below ORIEL_CLOCK_THREADS. */
 unsigned oriel_threads_slot(void);
 
-/* Orders everything that the threads of these slots have done so far before all that this one does
- * from now on. slots: one bit for each. */
-void oriel_threads_take(uint32_t slots);
-
 #endif

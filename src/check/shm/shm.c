@@ -39,6 +39,7 @@ static bool is_child;
 static uint64_t map_count;
 uint64_t oriel_shm_own_word;
 char *oriel_shm_base;
+_Thread_local unsigned oriel_shm_locks;
 
 /* --- size --- */
 
@@ -253,6 +254,7 @@ void oriel_shm_lock_init(struct oriel_shm_lock *lock)
 void oriel_shm_lock(struct oriel_shm_lock *lock)
 {
     int answer = EBUSY;
+    oriel_shm_lock_begin();
     for (int i = 0; i < SPINS && answer == EBUSY; i++) {
         answer = pthread_mutex_trylock(lock_mutex(lock));
         if (answer == EBUSY)
@@ -267,6 +269,7 @@ void oriel_shm_lock(struct oriel_shm_lock *lock)
 void oriel_shm_unlock(struct oriel_shm_lock *lock)
 {
     pthread_mutex_unlock(lock_mutex(lock));
+    oriel_shm_lock_end();
 }
 
 /* Where ranks share a processor, the holder may not be running. Yields let it run; a sleep does so

@@ -62,6 +62,21 @@ oriel_shm_offset oriel_shm_place(const void *at);
 oriel_shm_offset oriel_shm_allocate(size_t len_bytes);
 void oriel_shm_free(oriel_shm_offset place, size_t len_bytes);
 
+/* How many locks this thread has or waits for: those below, and those around which a file calls
+ * oriel_shm_lock_begin and oriel_shm_lock_end. If it is not 0 when a signal handler begins, the
+ * handler has interrupted a step under a lock, or right beside one. */
+extern _Thread_local unsigned oriel_shm_locks __attribute__((visibility("hidden")));
+static inline void oriel_shm_lock_begin(void)
+{
+    oriel_shm_locks++;
+    atomic_signal_fence(memory_order_seq_cst);
+}
+static inline void oriel_shm_lock_end(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    oriel_shm_locks--;
+}
+
 /* A lock in the shared memory, for any thread of any process. oriel_shm_lock_init makes zeroed
  * memory a free lock. Not recursive. The next thread takes it over from a dead holder. */
 struct oriel_shm_lock {
@@ -81,6 +96,7 @@ static inline void oriel_shm_word_lock(_Atomic uint64_t *word)
 {
     uint64_t found = 0;
     uint64_t own = oriel_shm_own_word;
+    oriel_shm_lock_begin();
     if (!atomic_compare_exchange_strong_explicit(word, &found, own, memory_order_acquire,
                                                  memory_order_relaxed))
         oriel_shm_word_wait(word, own);
@@ -89,6 +105,7 @@ static inline void oriel_shm_word_lock(_Atomic uint64_t *word)
 static inline void oriel_shm_word_unlock(_Atomic uint64_t *word)
 {
     atomic_store_explicit(word, 0, memory_order_release);
+    oriel_shm_lock_end();
 }
 
 /* Finds the block of a key, the same for all processes. The first call creates it: len_bytes

@@ -49,8 +49,6 @@ static bool is_watcher(const void *address)
     return module_contains(&own_module, address);
 }
 
-_Thread_local bool oriel_tsan_is_reporting;
-
 static struct module oriel_modules[3]; /* the checker, the library, and this one */
 static _Atomic int oriel_modules_count;
 

@@ -67,9 +67,7 @@ static struct region region_begin(region_fn *run, void *data)
     struct region region = {NULL, run, data, atomic_fetch_add(&numbers, TEAM_OBJECTS)};
     if (oriel_tsan_hooks() == NULL)
         return region;
-    oriel_tsan_is_reporting = true;
     oriel_tsan_hooks()->fork(oriel_tsan_object(ORIEL_TSAN_OPENMP, region.team + FORK));
-    oriel_tsan_is_reporting = false;
     return region;
 }
 
@@ -141,10 +139,8 @@ static void further_end(void)
 {
     if (!here.is_further)
         return;
-    oriel_tsan_is_reporting = true;
     oriel_tsan_hooks()->rejoin(oriel_tsan_object(ORIEL_TSAN_OPENMP, own_number + FURTHER),
                                here.first);
-    oriel_tsan_is_reporting = false;
     here.is_further = false;
 }
 
@@ -161,10 +157,8 @@ static void section_begin(unsigned section)
         return;
     }
     further_end();
-    oriel_tsan_is_reporting = true;
     here.is_further = oriel_tsan_hooks()->branch(
         oriel_tsan_object(ORIEL_TSAN_OPENMP, own_number + BEFORE), &here.first);
-    oriel_tsan_is_reporting = false;
 }
 
 /* At the end of a construct, with or without sections. */

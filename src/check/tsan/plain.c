@@ -8,10 +8,8 @@ static void volatile_order(const void *at, bool writes)
     const struct oriel_thread_hooks *hooks = oriel_tsan_hooks();
     if (hooks == NULL)
         return;
-    oriel_tsan_is_reporting = true;
     (writes ? hooks->give
             : hooks->take_soon)(oriel_tsan_object(ORIEL_TSAN_ADDRESS, ORIEL_TSAN_AT(at)));
-    oriel_tsan_is_reporting = false;
 }
 
 /* One entry point with an address; and one that also has the instruction's address. */

@@ -40,9 +40,7 @@ static void thread_ended(void *unused)
     (void)unused;
     if (oriel_tsan_hooks() == NULL)
         return;
-    oriel_tsan_is_reporting = true;
     oriel_tsan_hooks()->end(oriel_tsan_object(ORIEL_TSAN_ENDED, (uint64_t)pthread_self()));
-    oriel_tsan_is_reporting = false;
 }
 
 __attribute__((constructor)) static void first_thread_begin(void)
@@ -83,9 +81,7 @@ static struct start *start_make(const void *function, void *argument, const void
         .argument = argument,
         .object = oriel_tsan_object(ORIEL_TSAN_THREAD, atomic_fetch_add(&numbers, 1)),
     };
-    oriel_tsan_is_reporting = true;
     bool ours = hooks->fork(start->object);
-    oriel_tsan_is_reporting = false;
     if (ours)
         return start;
     free(start);
@@ -97,9 +93,7 @@ static struct start start_begin(void *argument)
     struct start start = *(struct start *)argument;
     free(argument);
     pthread_setspecific(end_key, &end_key);
-    oriel_tsan_is_reporting = true;
     oriel_tsan_hooks()->begin(start.object);
-    oriel_tsan_is_reporting = false;
     return start;
 }
 

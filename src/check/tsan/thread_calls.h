@@ -35,14 +35,11 @@ static inline uint64_t oriel_tsan_object(enum oriel_tsan_object kind, uint64_t w
 /* Whether the address is in code or data of the checker, the library, or this library. */
 bool oriel_tsan_is_oriel(const void *address) __attribute__((visibility("hidden")));
 
-/* This thread is in a function of hooks. */
-extern _Thread_local bool oriel_tsan_is_reporting __attribute__((visibility("hidden")));
-
 /* Whether a call is reported: not one of Oriel's own, or on a lock of Oriel's (the last call of a
- * function returns to that function's caller), or inside a report. */
+ * function returns to that function's caller). */
 static inline bool oriel_tsan_reports(uint64_t which, const void *caller)
 {
-    return oriel_tsan_hooks() != NULL && !oriel_tsan_is_reporting && !oriel_tsan_is_oriel(caller) &&
+    return oriel_tsan_hooks() != NULL && !oriel_tsan_is_oriel(caller) &&
            !oriel_tsan_is_oriel((const void *)(uintptr_t)which);
 }
 
@@ -50,18 +47,14 @@ static inline void oriel_tsan_give(enum oriel_tsan_object kind, uint64_t which, 
 {
     if (!oriel_tsan_reports(which, caller))
         return;
-    oriel_tsan_is_reporting = true;
     oriel_tsan_hooks()->give(oriel_tsan_object(kind, which));
-    oriel_tsan_is_reporting = false;
 }
 
 static inline void oriel_tsan_take(enum oriel_tsan_object kind, uint64_t which, const void *caller)
 {
     if (!oriel_tsan_reports(which, caller))
         return;
-    oriel_tsan_is_reporting = true;
     oriel_tsan_hooks()->take(oriel_tsan_object(kind, which));
-    oriel_tsan_is_reporting = false;
 }
 
 #define ORIEL_TSAN_AT(address) ((uint64_t)(uintptr_t)(address))

@@ -2,6 +2,7 @@
  * either meets the operation in the history, and the issuer's bit here, or neither. */
 #include "check/window/thread_debts.h"
 
+#include "check/order/order.h"
 #include "check/order/thread_order.h"
 
 #include <pthread.h>
@@ -82,6 +83,6 @@ void oriel_debts_pay(void)
     if (own != 0 && atomic_load(&owed[own]) == 0)
         return;
     pthread_mutex_lock(&paying);
-    oriel_threads_take(atomic_exchange(&owed[own], 0));
+    oriel_order_take_threads(atomic_exchange(&owed[own], 0));
     pthread_mutex_unlock(&paying);
 }

@@ -339,6 +339,19 @@ static void atomic_instructions_order_and_are_never_blamed(void **state)
     assert_int_equal(window.count, 1); /* of the two puts */
 }
 
+/* A signal handler that interrupts a step under a lock of the checker. */
+static void stores_under_a_lock_are_not_recorded(void **state)
+{
+    (void)state;
+    put_by(0, 24, 8);
+    oriel_shm_lock_begin();
+    store(&memory[3], "a");
+    oriel_shm_lock_end();
+    assert_int_equal(window.count, 0);
+    store(&memory[3], "a");
+    assert_int_equal(window.count, 1);
+}
+
 static void library_store(const void *at, const char *place)
 {
     oriel_local_library_access(at, 8, true, ORIEL_CALL_memset, place);
@@ -598,6 +611,7 @@ int main(void)
         CASE(memory_of_two_windows_is_recorded_in_both),
         CASE(uses_end_where_a_region_was_detached),
         CASE(bytes_beside_outstanding_buffers_are_unused),
+        CASE(stores_under_a_lock_are_not_recorded),
         CASE(functions_of_libc_meet_only_what_is_under_way),
         CASE(memory_that_ends_is_reported), /* watches from its second half on */
         CASE(functions_of_libc_are_recorded_for_instrumented_code),

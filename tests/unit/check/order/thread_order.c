@@ -4,9 +4,11 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include "check/common/reentrancy.h"
 #include "check/order/order.h"
+#include "check/order/own_clock.h"
 #include "check_team.h"
 #include "check/report/finding.h"
 
@@ -15,6 +17,22 @@
 void oriel_finding_count(const char *what)
 {
     (void)what;
+}
+
+/* What the thread does at its next delay. */
+static _Thread_local void (*at_delay)(void);
+
+/* Some delays let another thread come in between. */
+void oriel_delay(void);
+void oriel_delay(void)
+{
+    static _Atomic uint32_t count;
+    void (*run)(void) = at_delay;
+    at_delay = NULL;
+    if (run != NULL)
+        run();
+    else if (atomic_fetch_add(&count, 1) % 2 == 0)
+        sched_yield();
 }
 
 enum { WORLD = 2, OBJECT = 7, FORK_OBJECT = 100, END_OBJECT = 200 };
@@ -40,9 +58,8 @@ static void end_rank(void)
 /* Whether the calling thread knows an access of this process that was completed with the number. */
 static bool knows(oriel_tick tick)
 {
-    oriel_tick clock[TEAM_MOST << ORIEL_CLOCK_THREADS_SHIFT];
-    oriel_order_clock(clock);
-    return clock[oriel_clock_index(oriel_order_rank(), tick)] >= tick;
+    return oriel_rank_tick(oriel_order_mine()->row, oriel_clock_index(oriel_order_rank(), tick)) >=
+           tick;
 }
 
 struct thread {
@@ -229,13 +246,183 @@ static void calls_of_the_host_order_nothing(void **state)
     team_run(WORLD, 64 * MIB, 0, inside_a_call);
 }
 
-int main(void)
+/* --- signal handlers --- */
+
+enum { HANDLERS_OBJECT = 8, OTHERS_OBJECT = 9, SIGNALS = 1000, PAUSE_US = 20 };
+
+static pthread_t interrupted;
+static _Atomic oriel_tick told, learnt, told_by_other;
+static _Atomic int handled;
+
+static void give_and_take_in_handler(int signal)
+{
+    (void)signal;
+    oriel_tick own = oriel_order_now();
+    hooks->give(HANDLERS_OBJECT);
+    atomic_store(&told, own);
+    oriel_tick other = atomic_load(&told_by_other);
+    hooks->take(OTHERS_OBJECT);
+    atomic_store(&learnt, other);
+    atomic_fetch_add(&handled, 1);
+}
+
+static void interrupt_the_first_thread(void)
+{
+    while (atomic_load(&step) == 0) {
+        oriel_tick own = oriel_order_now();
+        hooks->give(OTHERS_OBJECT);
+        atomic_store(&told_by_other, own);
+        EXPECT(pthread_kill(interrupted, SIGUSR1) == 0);
+        oriel_tick other = atomic_load(&told);
+        hooks->take(HANDLERS_OBJECT);
+        EXPECT(knows(other));
+        usleep(PAUSE_US);
+    }
+}
+
+/* Every step of the order that a wrapper of the first thread may make. */
+static void interrupted_steps(int rank)
+{
+    const struct sigaction action = {.sa_handler = give_and_take_in_handler,
+                                     .sa_flags = SA_RESTART};
+    const struct oriel_key key = {{ORIEL_ORDER_LOCK, (uint64_t)rank, 0, 0}};
+    struct thread thread;
+    begin_rank(rank);
+    interrupted = pthread_self();
+    EXPECT(sigaction(SIGUSR1, &action, NULL) == 0);
+    thread_create(&thread, 1, interrupt_the_first_thread);
+    while (atomic_load(&handled) < SIGNALS) {
+        oriel_tick other = atomic_load(&learnt);
+        oriel_shm_offset place = oriel_order_snapshot();
+        EXPECT(oriel_order_snapshot_clock(place)[oriel_clock_index(rank, other)] >= other);
+        oriel_order_snapshot_release(place);
+        hooks->give(HANDLERS_OBJECT);
+        oriel_order_give(&key, 0);
+        oriel_order_take_threads(UINT32_C(2));
+        EXPECT(oriel_order_take(&key));
+        EXPECT(knows(atomic_load(&learnt)));
+    }
+    atomic_store(&step, 1);
+    thread_join(&thread);
+    end_rank();
+}
+
+static void handlers_order_threads_wherever_they_interrupt(void **state)
+{
+    (void)state;
+    team_run(1, 64 * MIB, 0, interrupted_steps);
+}
+
+/* The other thread takes what a handler has given, and gives, each time that it is asked. */
+static _Atomic int asked, answered;
+
+static void answer(void)
+{
+    for (int i = 1; atomic_load(&step) == 0; i++) {
+        while (atomic_load(&asked) < i && atomic_load(&step) == 0)
+            sched_yield();
+        oriel_tick handlers = atomic_load(&told);
+        hooks->take(HANDLERS_OBJECT);
+        EXPECT(knows(handlers));
+        oriel_tick own = oriel_order_now();
+        hooks->give(OTHERS_OBJECT);
+        atomic_store(&told_by_other, own);
+        atomic_store(&answered, i);
+    }
+}
+
+static void ask(void)
+{
+    int number = atomic_fetch_add(&asked, 1) + 1;
+    while (atomic_load(&answered) < number)
+        sched_yield();
+}
+
+static void handle_twice(void)
+{
+    for (int i = 0; i < 2; i++) {
+        ask();
+        give_and_take_in_handler(SIGUSR1);
+    }
+}
+
+static void between_two_steps(int rank)
+{
+    struct thread thread;
+    begin_rank(rank);
+    thread_create(&thread, 1, answer);
+
+    at_delay = handle_twice;
+    hooks->give(HANDLERS_OBJECT);
+    EXPECT(at_delay == NULL);
+    ask();
+
+    at_delay = handle_twice;
+    oriel_order_take_threads(UINT32_C(2));
+    EXPECT(at_delay == NULL);
+    EXPECT(knows(atomic_load(&learnt)));
+
+    oriel_order_snapshot_release(oriel_order_snapshot());
+    ask();
+    hooks->take(OTHERS_OBJECT);
+    oriel_tick other = atomic_load(&told_by_other);
+    oriel_shm_offset place = oriel_order_snapshot();
+    EXPECT(oriel_order_snapshot_clock(place)[oriel_clock_index(rank, other)] >= other);
+    oriel_order_snapshot_release(place);
+
+    atomic_store(&step, 1);
+    thread_join(&thread);
+    end_rank();
+}
+
+static void handlers_come_between_two_steps(void **state)
+{
+    (void)state;
+    team_run(1, 64 * MIB, 0, between_two_steps);
+}
+
+static void *give_under_a_lock(void *unused)
+{
+    (void)unused;
+    hooks->begin(0); /* it began before the checker, and has no slot yet */
+    oriel_shm_lock_begin();
+    hooks->give(OBJECT);
+    oriel_shm_lock_end();
+    EXPECT(oriel_threads_slot() == 0);
+    hooks->give(OBJECT);
+    EXPECT(oriel_threads_slot() != 0);
+    hooks->end(END_OBJECT);
+    return NULL;
+}
+
+static void a_thread_without_slot(int rank)
+{
+    pthread_t thread;
+    begin_rank(rank);
+    hooks->fork(FORK_OBJECT);
+    EXPECT(pthread_create(&thread, NULL, give_under_a_lock, NULL) == 0);
+    EXPECT(pthread_join(thread, NULL) == 0);
+    end_rank();
+}
+
+static void handlers_open_no_slot_under_a_lock(void **state)
+{
+    (void)state;
+    team_run(1, 64 * MIB, 0, a_thread_without_slot);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_taker_knows_what_the_giver_had_done),
         cmocka_unit_test(order_from_a_rank_reaches_the_receiving_thread),
         cmocka_unit_test(slots_are_used_again_and_shared),
         cmocka_unit_test(calls_of_the_host_order_nothing),
+        cmocka_unit_test(handlers_order_threads_wherever_they_interrupt),
+        cmocka_unit_test(handlers_come_between_two_steps),
+        cmocka_unit_test(handlers_open_no_slot_under_a_lock),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
