@@ -185,8 +185,8 @@ static const struct oriel_node_entry *node_of_target(const struct oriel_window *
     return &oriel_internode_nodes(window)->node[window->targets[target].control_offset];
 }
 
-/* Sends no message. *peer is NULL if only *leader knows the process. A window that was opened from a
- * memory handle knows its peer, and has no nodes. */
+/* Sends no message. *peer is NULL if only *leader knows the process. A window that was opened from
+ * a memory handle knows its peer, and has no nodes. */
 static enum oriel_status peer_find(const struct oriel_window *window, int32_t target,
                                    struct oriel_net_peer **leader, struct oriel_net_peer **peer)
 {
