@@ -1,7 +1,8 @@
 """The results of scripts/release-check: a file for each tree that was checked, KEY.jsonl.
 
-The key is a hash of the names, modes and contents of the tree's files, committed or not. Documents
-have a hash of their own: a result holds for all documents, except those of rows that read them. The
+The key is a hash of the names, modes and contents of the tree's files, committed or not. Files that
+few rows read are no part of it, such as documents: they have a hash of their own, which is recorded
+with the results of these rows, and the results of other rows hold whatever these files contain. The
 versions of compilers and MPIs are recorded, and are not part of the key: a machine with one newer
 package, or another kernel, need not repeat everything, and the page shows both versions.
 
@@ -23,6 +24,15 @@ DOCUMENT = re.compile(r"docs/(?!man/|CMakeLists[.]txt$)|tests/docs/|[.](github|c
                       r"|scripts/(release-check|release_suites[.]py|release_results[.]py|test-status)$")
 READS_DOCUMENTS = re.compile(r"docs[.]|house[.](words|decisions|readme_figures|release_check)$|checker[.]rules$|conformance[.]page$"
                              r"|packaging[.](tree|linked|dist|debian)$")
+ALL_FILES = r"house[.]words$|packaging[.](tree|linked|dist|debian)$"
+# Files that few rows read, and these rows.
+Part = collections.namedtuple("Part", "files rows")
+PARTS = {
+    "documents": Part(DOCUMENT, READS_DOCUMENTS),
+    "mutants": Part(re.compile(r"tests/(\w+/mutants\w*|mutation)[.]py$"), re.compile(r"\w+[.](mutants|mutant_rows|races)$|" + ALL_FILES)),
+    "reasons": Part(re.compile(r"tests/coverage/reasons$"), re.compile(r"house[.]coverage|" + ALL_FILES)),
+    "packaging": Part(re.compile(r"tests/packaging/\w+[.]py$"), re.compile(r"packaging[.]|" + ALL_FILES)),
+}
 # What scripts/test-status writes into pages is no part of them here: it is made of the results.
 BEGIN, END = "<!-- made by scripts/test-status -->\n", "<!-- the end of what scripts/test-status makes -->\n"
 MADE = re.compile((BEGIN + ".*?" + END).encode(), re.DOTALL)
@@ -56,9 +66,11 @@ def hash_of(files):
 
 
 def keys(files):
-    """The key, and the hash of the documents."""
-    return (hash_of({name: digest for name, digest in files.items() if not DOCUMENT.match(name)}),
-            hash_of({name: digest for name, digest in files.items() if DOCUMENT.match(name)}))
+    """The key, and the hash of each part."""
+    def hash_where(has):
+        return hash_of({name: digest for name, digest in files.items() if has(name)})
+    return (hash_where(lambda name: not any(part.files.match(name) for part in PARTS.values())),
+            {of: hash_where(part.files.match) for of, part in PARTS.items()})
 
 
 def commit_of(tree):
@@ -68,9 +80,9 @@ def commit_of(tree):
 
 
 class Results:
-    def __init__(self, folder, key, documents):
+    def __init__(self, folder, key, parts):
         self.path = os.path.join(folder, key + ".jsonl")
-        self.documents = documents
+        self.parts = parts
         self.read()
 
     def read(self):
@@ -85,8 +97,12 @@ class Results:
     def add(self, line):
         if "rows" in line:
             self.begun.append(line)
-        elif line.get("documents") in (None, self.documents):
+        elif line["parts"] == self.parts_of(line["row"]):
             self.results.setdefault((line["suite"], line["row"]), []).append(line)
+
+    def parts_of(self, row):
+        """The hashes of the parts that the row reads."""
+        return {of: self.parts[of] for of, part in PARTS.items() if part.rows.match(row)}
 
     def append(self, line):
         with open(self.path, "ab+", buffering=0) as file:
@@ -102,7 +118,7 @@ class Results:
 
     def write(self, found):
         """Records a row's result."""
-        self.append({**found, "documents": self.documents} if READS_DOCUMENTS.match(found["row"]) else found)
+        self.append({**found, "parts": self.parts_of(found["row"])})
 
     def size(self):
         return os.path.getsize(self.path) if os.path.exists(self.path) else 0

@@ -71,23 +71,25 @@ int oriel_entry_Init_thread(int *argc, char ***argv, int required, int *provided
     return after_host_init(oriel_host()->Init_thread(argc, argv, required, provided));
 }
 
-/* The host refuses a NULL. */
+static int free_comm(const char *call, int (*host_function)(MPI_Comm *), MPI_Comm *comm)
+{
+    MPI_Comm freed = comm == NULL ? MPI_COMM_NULL : *comm; /* the host refuses both */
+    enum oriel_status status = oriel_comm_cache_begin_free(freed);
+    if (status != ORIEL_OK)
+        return oriel_error_raise_nowhere(call, status);
+    int code = host_function(comm);
+    oriel_comm_cache_end_free(freed);
+    return code;
+}
+
 int oriel_entry_Comm_free(MPI_Comm *comm)
 {
-    struct oriel_comm_freeing freeing;
-    oriel_comm_cache_begin_free(&freeing, comm == NULL ? MPI_COMM_NULL : *comm);
-    int code = oriel_host()->Comm_free(comm);
-    oriel_comm_cache_end_free(&freeing);
-    return code;
+    return free_comm("MPI_Comm_free", oriel_host()->Comm_free, comm);
 }
 
 int oriel_entry_Comm_disconnect(MPI_Comm *comm)
 {
-    struct oriel_comm_freeing freeing;
-    oriel_comm_cache_begin_free(&freeing, comm == NULL ? MPI_COMM_NULL : *comm);
-    int code = oriel_host()->Comm_disconnect(comm);
-    oriel_comm_cache_end_free(&freeing);
-    return code;
+    return free_comm("MPI_Comm_disconnect", oriel_host()->Comm_disconnect, comm);
 }
 
 ORIEL_EXPORT const char *oriel_version(void)

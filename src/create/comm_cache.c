@@ -14,7 +14,7 @@
  * freed. They may also make MPI_Comm_free fail, and then the communicator remains. The host chooses
  * the order in which it deletes attributes, and the order may differ between ranks. Meanwhile the
  * host's attribute table is inconsistent. MPICH forgets the failure of one callback when a later
- * one succeeds.
+ * one succeeds. An error handler may leave MPI_Comm_free by a jump.
  *
  * So a rank deletes the rendezvous attribute, and leaves the rendezvous (shm_rendezvous.c, N6),
  * before it calls the host. Windows created from then on use the host's collectives on all ranks.
@@ -22,7 +22,8 @@
  * another communicator, whose callbacks may create windows over the first one. So the check covers
  * all communicators that a thread is freeing. A communicator that remains gets a new rendezvous
  * with the next window that is created outside callbacks. It replaces the old one on ranks that
- * had not deleted it. */
+ * had not deleted it. After a jump out of MPI_Comm_free, the communicator counts as being freed
+ * until it is freed again or the outer call ends. */
 #include "create/comm_cache.h"
 
 #include "host/host.h"
@@ -45,8 +46,13 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* on rank 0: other ranks may still access the words */
 static struct cache_entry *_Atomic leaving_entries;
 static struct cache_entry *live_entries; /* all current attributes */
-/* the innermost MPI_Comm_free call of this thread */
-static _Thread_local struct oriel_comm_freeing *innermost_free;
+/* One call of MPI_Comm_free or MPI_Comm_disconnect. Not on its stack, which it may leave by a
+ * jump. */
+struct free_call {
+    MPI_Comm comm;
+    struct free_call *outer; /* the call whose delete callback makes this one; NULL: none */
+};
+static _Thread_local struct free_call *innermost_free;
 static int keyval = MPI_KEYVAL_INVALID;
 
 static void entry_free(struct cache_entry *entry)
@@ -132,33 +138,56 @@ static const struct cache_entry *entry_find_latest(MPI_Comm comm)
     return entry;
 }
 
+/* The link to this thread's call for comm; it holds NULL when there is none. */
+static struct free_call **free_call_find(MPI_Comm comm)
+{
+    struct free_call **link = &innermost_free;
+    while (*link != NULL && (*link)->comm != comm)
+        link = &(*link)->outer;
+    return link;
+}
+
+static void free_call_remove(MPI_Comm comm)
+{
+    struct free_call **link = free_call_find(comm);
+    struct free_call *call = *link;
+    if (call == NULL)
+        return;
+    *link = call->outer;
+    free(call);
+}
+
 /* The host may have lost an attribute and reused the handle. Deleting an attribute that the host
  * does not have would be an error, which ends most programs. So the attribute is looked up first.
  */
-void oriel_comm_cache_begin_free(struct oriel_comm_freeing *freeing, MPI_Comm comm)
+enum oriel_status oriel_comm_cache_begin_free(MPI_Comm comm)
 {
-    freeing->comm = comm;
-    freeing->outer = innermost_free;
-    innermost_free = freeing;
+    struct free_call *call = malloc(sizeof *call);
+    if (call == NULL)
+        return oriel_fail(ORIEL_E_NO_MEM, "no memory to free a communicator");
+    free_call_remove(comm); /* an earlier call, left by a jump */
+    *call = (struct free_call){comm, innermost_free};
+    innermost_free = call;
     const struct cache_entry *entry = oriel_handle_in_child() ? NULL : entry_find_latest(comm);
     void *value = NULL;
     int found = 0;
     if (entry != NULL && oriel_host()->Comm_get_attr(comm, keyval, &value, &found) == MPI_SUCCESS &&
         found && value == entry)
         oriel_host()->Comm_delete_attr(comm, keyval);
+    return ORIEL_OK;
 }
 
-void oriel_comm_cache_end_free(const struct oriel_comm_freeing *freeing)
+void oriel_comm_cache_end_free(MPI_Comm comm)
 {
-    innermost_free = freeing->outer;
+    /* the calls inside this one were left by a jump */
+    while (innermost_free->comm != comm)
+        free_call_remove(innermost_free->comm);
+    free_call_remove(comm);
 }
 
 bool oriel_comm_cache_is_freeing(MPI_Comm comm)
 {
-    const struct oriel_comm_freeing *freeing = innermost_free;
-    while (freeing != NULL && freeing->comm != comm)
-        freeing = freeing->outer;
-    return freeing != NULL;
+    return *free_call_find(comm) != NULL;
 }
 
 /* The host calls this when it deletes the communicator, possibly in MPI_Finalize: no host function

@@ -11,18 +11,12 @@
 /* NULL when the communicator has none, or this process knows that a rank has left it. */
 struct oriel_shm_rendezvous *oriel_comm_cache_find(MPI_Comm comm);
 
-/* One call of MPI_Comm_free or MPI_Comm_disconnect, on its stack. */
-struct oriel_comm_freeing {
-    MPI_Comm comm;
-    /* the call whose delete callback makes this one; NULL: none */
-    struct oriel_comm_freeing *outer;
-};
-
 /* Around the host's freeing of comm, which deletes its attributes and calls the program's delete
  * callbacks. The rendezvous of comm is removed first. Meanwhile this thread creates windows over
- * comm without attributes. Calls nest. */
-void oriel_comm_cache_begin_free(struct oriel_comm_freeing *freeing, MPI_Comm comm);
-void oriel_comm_cache_end_free(const struct oriel_comm_freeing *freeing);
+ * comm without attributes. Calls nest. An error handler may leave the call before its end.
+ * begin_free returns ORIEL_E_NO_MEM on failure, and then there is nothing to end. */
+enum oriel_status oriel_comm_cache_begin_free(MPI_Comm comm);
+void oriel_comm_cache_end_free(MPI_Comm comm);
 bool oriel_comm_cache_is_freeing(MPI_Comm comm);
 
 /* Attaches a rendezvous with these words to comm. If this process has allocated the words at

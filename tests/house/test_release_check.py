@@ -154,6 +154,9 @@ class Project(unittest.TestCase):
         self.write("docs/page.md", "another page\n<!-- made by scripts/test-status -->\n5 rows\n"
                                    "<!-- the end of what scripts/test-status makes -->\n")
         self.check("--report")
+        os.mkdir(self.tree / "tests/coverage")
+        self.write("tests/coverage/reasons", "which no row here reads\n")
+        self.check("--report")
         self.write("new.c", "int y;\n")
         self.assertIn("\nopen: quick, rest, hour\n", self.check("--report", status=1))
         os.unlink(self.tree / "new.c")

@@ -4,6 +4,7 @@
  * delete attributes. A plain MPI program, run by the test rows. */
 #include "harness.h"
 
+#include <setjmp.h>
 #include <stdlib.h>
 
 enum { ROUNDS = 3, ORDERS = 4, NESTS = 12 };
@@ -243,6 +244,79 @@ static void callbacks_that_free_other_communicators_make_windows(enum window_kin
     MPI_Comm_free_keyval(&inner_keyval);
 }
 
+static jmp_buf before_free;
+
+static void jump_back(MPI_Comm *failed, int *code, ...)
+{
+    (void)failed;
+    (void)code;
+    longjmp(before_free, 1);
+}
+
+/* Whether an error handler left the call. Communicator and MPI_COMM_WORLD have the handler: hosts
+ * differ in which one they call. */
+static bool is_left_by_a_jump(MPI_Comm *comm)
+{
+    struct cached refusing = {.refusals = 1};
+    MPI_Errhandler jumping, of_comm, of_world;
+    volatile bool was_left = true;
+    MPI_Comm_create_errhandler(jump_back, &jumping);
+    MPI_Comm_get_errhandler(*comm, &of_comm);
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &of_world);
+    MPI_Comm_set_errhandler(*comm, jumping);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, jumping);
+    MPI_Comm_set_attr(*comm, late_keyval, &refusing);
+    if (setjmp(before_free) == 0) {
+        MPI_Comm_free(comm);
+        was_left = false;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, of_world);
+    if (*comm != MPI_COMM_NULL)
+        MPI_Comm_set_errhandler(*comm, of_comm);
+    refusing.refusals = 0;
+    MPI_Comm_delete_attr(*comm, late_keyval); /* one host has lost it */
+    MPI_Errhandler_free(&jumping);
+    return was_left;
+}
+
+static int leave_the_inner(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    struct nest *nest = value;
+    (void)keyval;
+    (void)extra;
+    nest->calls++;
+    CHECK(is_left_by_a_jump(&nest->inner), "the inner MPI_Comm_free returned");
+    use_a_window(comm, 50);
+    return MPI_SUCCESS;
+}
+
+/* The stack below the calls is used again, by the windows and by the frees that follow. */
+static void error_handlers_leave_the_free_by_a_jump(enum window_kind kind)
+{
+    (void)kind;
+    int outer_keyval;
+    make_keyvals();
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, leave_the_inner, &outer_keyval, NULL);
+    for (int round = 0; round < NESTS; round++) {
+        struct nest nest = {.calls = 0};
+        MPI_Comm outer;
+        MPI_Comm_dup(MPI_COMM_WORLD, &outer);
+        MPI_Comm_dup(MPI_COMM_WORLD, &nest.inner);
+        MPI_Comm_set_errhandler(nest.inner, MPI_ERRORS_RETURN);
+        if (round % 2 == 1)
+            use_a_window(nest.inner, 54);
+        MPI_Comm_set_attr(outer, outer_keyval, &nest);
+        CHECK(is_left_by_a_jump(&nest.inner), "MPI_Comm_free returned");
+        use_a_window(nest.inner, 51);
+        CHECK_OK(MPI_Comm_free(&outer));
+        CHECK_EQUAL(nest.calls, 1);
+        use_a_window(nest.inner, 52);
+        CHECK_OK(MPI_Comm_free(&nest.inner));
+        use_a_window(MPI_COMM_WORLD, 53);
+    }
+    MPI_Comm_free_keyval(&outer_keyval);
+}
+
 static const struct test_case cases[] = {
     CASE(delete_callbacks_make_windows, KIND_ANY, 1),
     CASE(callbacks_of_different_calls_make_one_window, KIND_ANY, 1),
@@ -250,6 +324,7 @@ static const struct test_case cases[] = {
     CASE(a_communicator_that_could_not_be_freed_has_windows_again, KIND_ANY, 1),
     CASE(one_rank_alone_could_not_free_it, KIND_ANY, 1),
     CASE(callbacks_that_free_other_communicators_make_windows, KIND_ANY, 1),
+    CASE(error_handlers_leave_the_free_by_a_jump, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv)

@@ -270,6 +270,7 @@ static void use_allocated(MPI_Aint size_bytes)
 static void use_dynamic_and_shared_windows(void)
 {
     MPI_Aint size_bytes = ELEMENTS * sizeof(double);
+    MPI_Comm comm;
     for (int i = 0; i < 3; i++) /* of creation, and of memory */
         MPI_Comm_set_errhandler((MPI_Comm[]){MPI_COMM_WORLD, MPI_COMM_SELF, node}[i],
                                 MPI_ERRORS_RETURN);
@@ -278,6 +279,8 @@ static void use_dynamic_and_shared_windows(void)
     use_dynamic(size_bytes);
     use_shared(size_bytes);
     use_allocated(size_bytes);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    TRY(MPI_Comm_free(&comm)); /* the hosts' does not wait for other ranks */
     MPI_Type_free(&gaps);
 }
 

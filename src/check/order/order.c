@@ -55,19 +55,6 @@ static struct {
 struct oriel_order_own oriel_order_own;
 _Thread_local struct oriel_order_own *oriel_order_thread;
 
-/* A signal handler may come in between (O4). */
-static void own_lock(void)
-{
-    oriel_shm_lock_begin();
-    pthread_mutex_lock(&own.mutex);
-}
-
-static void own_unlock(void)
-{
-    pthread_mutex_unlock(&own.mutex);
-    oriel_shm_lock_end();
-}
-
 static bool is_started(void)
 {
     return oriel_order_mine()->row != NULL && oriel_shm_is_open();
@@ -109,7 +96,7 @@ void oriel_order_remote_set(const struct oriel_order_remote *remote)
 void oriel_order_stop(void)
 {
     oriel_order_thread = NULL;
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     if (is_started()) {
         oriel_clock_snapshots_drop();
         atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
@@ -119,7 +106,7 @@ void oriel_order_stop(void)
     own.remote = NULL;
     free(own.scratch);
     own.scratch = NULL;
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
 }
 
 int oriel_order_rank(void)
@@ -234,7 +221,7 @@ static void own_clock_merge(const oriel_tick *ticks)
 static void clock_give(const struct oriel_key *key, int takers, bool more)
 {
     oriel_threads_enter();
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     if (is_started()) {
         own_clock_copy(own.scratch);
         if (oriel_unlikely(key_is_remote(key)))
@@ -243,7 +230,7 @@ static void clock_give(const struct oriel_key *key, int takers, bool more)
             oriel_given_join(key, (uint32_t)takers, more, own.scratch);
         own_number_raise(); /* O1 */
     }
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
 }
 
 void oriel_order_give_to(_Atomic oriel_tick *clock)
@@ -295,7 +282,7 @@ static bool clock_take(const struct oriel_key *key, int takers, unsigned how)
     bool found = false;
     bool made = false;
     bool lost = false;
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     if (is_started()) {
         oriel_tick *ticks = scratch_clear();
         if (oriel_unlikely(key_is_remote(key))) {
@@ -309,7 +296,7 @@ static bool clock_take(const struct oriel_key *key, int takers, unsigned how)
         if ((how & ORIEL_GIVEN_TAKES) && (!found || made) && oriel_unlikely(lost))
             all_clocks_take();
     }
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
     return found;
 }
 
@@ -346,14 +333,14 @@ uint32_t oriel_order_count(const struct oriel_key *key, uint32_t more)
 bool oriel_order_take_rank(int world_rank)
 {
     bool taken = false;
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     if (is_started() && world_rank != own.rank) {
         oriel_tick *ticks = scratch_clear();
         taken = oriel_rank_take(world_rank, ticks) ||
                 (own.remote != NULL && own.remote->take_rank(world_rank, ticks));
         own_clock_merge(ticks);
     }
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
     return taken || (world_rank == own.rank && is_started());
 }
 
@@ -361,24 +348,24 @@ void oriel_order_take_threads(uint32_t slots)
 {
     if (slots == 0)
         return;
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     if (is_started()) {
         oriel_tick *ticks = scratch_clear();
         for (uint32_t left = slots; left != 0; left &= left - 1)
             oriel_row_take(oriel_clock_index(own.rank, (oriel_tick)__builtin_ctz(left)), ticks);
         own_clock_merge(ticks);
     }
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
 }
 
 void oriel_order_unknown_begin(const char *call)
 {
     char text[96];
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     bool works = is_started();
     if (works)
         own_number_raise(); /* O1 */
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
     if (works && call != NULL) {
         snprintf(text, sizeof text, "calls not modelled: %s", call);
         oriel_finding_count(text);
@@ -387,10 +374,10 @@ void oriel_order_unknown_begin(const char *call)
 
 void oriel_order_unknown_end(void)
 {
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     if (is_started())
         all_clocks_take();
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
 }
 
 void oriel_order_set_doubtful(void)
@@ -407,14 +394,14 @@ void oriel_order_set_doubtful(void)
 /* The rank records no more accesses, so it no longer holds back the floor. */
 void oriel_order_leave(void)
 {
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     bool works = is_started();
     if (works) {
         oriel_given_leave();
         atomic_store_explicit(&oriel_order_own.row->state, ORIEL_RANK_STOPPED,
                               memory_order_release); /* threads' rows: conflicts are off */
     }
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
     if (works && own.remote != NULL)
         own.remote->doubt(true);
 }
@@ -436,11 +423,11 @@ void oriel_order_merge(const oriel_tick *clock)
 {
     bool threads = several_threads();
     if (threads)
-        own_lock();
+        oriel_shm_mutex_lock(&own.mutex);
     if (is_started())
         own_clock_merge(clock);
     if (threads)
-        own_unlock();
+        oriel_shm_mutex_unlock(&own.mutex);
 }
 
 uint64_t oriel_order_merge_count(void)
@@ -453,13 +440,13 @@ uint64_t oriel_order_merge_count(void)
 oriel_shm_offset oriel_order_snapshot(void)
 {
     oriel_shm_offset place = 0;
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     if (is_started()) {
         struct oriel_order_own *mine = oriel_order_mine();
         oriel_order_raise_if_requested(mine);
         place = oriel_clock_snapshot_of(mine); /* O3 */
     }
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
     return place;
 }
 
@@ -489,10 +476,10 @@ oriel_tick oriel_order_known(int world_rank)
 
 void oriel_order_clock(oriel_tick *out)
 {
-    own_lock();
+    oriel_shm_mutex_lock(&own.mutex);
     if (is_started())
         own_clock_copy(out);
-    own_unlock();
+    oriel_shm_mutex_unlock(&own.mutex);
 }
 
 void oriel_order_floor(oriel_tick *out)

@@ -58,19 +58,6 @@ static _Thread_local enum { NOT_OURS, PROGRAMS, HAS_SLOT } this_thread;
 /* The object that the thread takes before its next access or release; 0: none. */
 static _Thread_local uint64_t loaded;
 
-/* A signal handler may come in between (T7). */
-static void threads_lock(void)
-{
-    oriel_shm_lock_begin();
-    pthread_mutex_lock(&threads.mutex);
-}
-
-static void threads_unlock(void)
-{
-    pthread_mutex_unlock(&threads.mutex);
-    oriel_shm_lock_end();
-}
-
 void oriel_threads_track(void)
 {
     oriel_clock_shift = ORIEL_CLOCK_THREADS_SHIFT;
@@ -83,7 +70,7 @@ static size_t clock_at(size_t object)
 
 void oriel_threads_start(void)
 {
-    threads_lock();
+    oriel_shm_mutex_lock(&threads.mutex);
     threads.running = oriel_clock_shift != 0;
     if (threads.running && threads.memory == NULL) {
         void *memory =
@@ -94,14 +81,14 @@ void oriel_threads_start(void)
     }
     atomic_store(&threads.opened, 1);
     this_thread = HAS_SLOT;
-    threads_unlock();
+    oriel_shm_mutex_unlock(&threads.mutex);
 }
 
 /* Rows stay: other processes may still read them. Clocks of objects stay for threads that give
  * meanwhile. */
 void oriel_threads_stop(void)
 {
-    threads_lock();
+    oriel_shm_mutex_lock(&threads.mutex);
     threads.running = false;
     for (unsigned i = 1; i < ORIEL_CLOCK_THREADS; i++) {
         struct oriel_rank *row = threads.slots[i].row;
@@ -109,7 +96,7 @@ void oriel_threads_stop(void)
         if (row != NULL)
             atomic_store_explicit(&row->state, ORIEL_RANK_STOPPED, memory_order_release);
     }
-    threads_unlock();
+    oriel_shm_mutex_unlock(&threads.mutex);
 }
 
 static bool is_active(void)
@@ -177,9 +164,9 @@ static bool slot_open(const _Atomic oriel_tick *clock)
 {
     this_thread = HAS_SLOT;
     threads_fork();
-    threads_lock();
+    oriel_shm_mutex_lock(&threads.mutex);
     struct oriel_order_own *slot = threads.running ? slot_find(clock) : NULL;
-    threads_unlock();
+    oriel_shm_mutex_unlock(&threads.mutex);
     oriel_order_thread = slot;
     return slot != NULL;
 }
@@ -279,12 +266,12 @@ static void thread_rejoin(uint64_t object, void *before)
     if (slot == NULL)
         return;
     oriel_order_thread = before;
-    threads_lock();
+    oriel_shm_mutex_lock(&threads.mutex);
     if (threads.running) {
         atomic_store_explicit(&slot->row->state, ORIEL_RANK_STOPPED, memory_order_release);
         threads.ended |= UINT32_C(1) << (slot - threads.slots);
     }
-    threads_unlock();
+    oriel_shm_mutex_unlock(&threads.mutex);
 }
 
 static bool thread_branch(uint64_t object, void **before)

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,9 +63,8 @@ oriel_shm_offset oriel_shm_place(const void *at);
 oriel_shm_offset oriel_shm_allocate(size_t len_bytes);
 void oriel_shm_free(oriel_shm_offset place, size_t len_bytes);
 
-/* How many locks this thread has or waits for: those below, and those around which a file calls
- * oriel_shm_lock_begin and oriel_shm_lock_end. If it is not 0 when a signal handler begins, the
- * handler has interrupted a step under a lock, or right beside one. */
+/* How many of the locks below this thread has or waits for. If it is not 0 when a signal handler
+ * begins, the handler has interrupted a step under a lock, or right beside one. */
 extern _Thread_local unsigned oriel_shm_locks __attribute__((visibility("hidden")));
 static inline void oriel_shm_lock_begin(void)
 {
@@ -75,6 +75,18 @@ static inline void oriel_shm_lock_end(void)
 {
     atomic_signal_fence(memory_order_seq_cst);
     oriel_shm_locks--;
+}
+
+/* A lock for the threads of this process. */
+static inline void oriel_shm_mutex_lock(pthread_mutex_t *mutex)
+{
+    oriel_shm_lock_begin();
+    pthread_mutex_lock(mutex);
+}
+static inline void oriel_shm_mutex_unlock(pthread_mutex_t *mutex)
+{
+    pthread_mutex_unlock(mutex);
+    oriel_shm_lock_end();
 }
 
 /* A lock in the shared memory, for any thread of any process. oriel_shm_lock_init makes zeroed

@@ -30,18 +30,6 @@ static struct cache {
 } caches[ORIEL_SHM_CLASSES] = {
     [0 ... ORIEL_SHM_CLASSES - 1] = {.mutex = PTHREAD_MUTEX_INITIALIZER}};
 
-static void cache_lock(struct cache *cache)
-{
-    oriel_shm_lock_begin();
-    pthread_mutex_lock(&cache->mutex);
-}
-
-static void cache_unlock(struct cache *cache)
-{
-    pthread_mutex_unlock(&cache->mutex);
-    oriel_shm_lock_end();
-}
-
 static int size_class(uint64_t len_bytes)
 {
     if (len_bytes <= FINE * GRAIN)
@@ -140,7 +128,7 @@ static oriel_shm_offset block_allocate_shared(int class, uint64_t size_bytes, bo
 static oriel_shm_offset block_allocate_cached(int class, uint64_t size_bytes)
 {
     struct cache *cache = &caches[class];
-    cache_lock(cache);
+    oriel_shm_mutex_lock(&cache->mutex);
     if (cache->head == 0) {
         uint64_t count = batch_blocks(size_bytes);
         cache->head = shared_list_remove(&oriel_shm_head->classes[class], &count);
@@ -155,7 +143,7 @@ static oriel_shm_offset block_allocate_cached(int class, uint64_t size_bytes)
         cache->head = *block_next(place);
         cache->count--;
     }
-    cache_unlock(cache);
+    oriel_shm_mutex_unlock(&cache->mutex);
     return place;
 }
 
@@ -210,23 +198,23 @@ void oriel_shm_free(oriel_shm_offset place, size_t len_bytes)
         return;
     }
     struct cache *cache = &caches[class];
-    cache_lock(cache);
+    oriel_shm_mutex_lock(&cache->mutex);
     *block_next(place) = cache->head;
     cache->head = place;
     if (++cache->count > CACHED_BATCHES * batch)
         cache_return_blocks(class, cache, CACHED_BATCHES * batch / 2);
-    cache_unlock(cache);
+    oriel_shm_mutex_unlock(&cache->mutex);
 }
 
 void oriel_shm_heap_leave(void)
 {
     for (int class = 0; class < ORIEL_SHM_CLASSES; class ++) {
         struct cache *cache = &caches[class];
-        cache_lock(cache);
+        oriel_shm_mutex_lock(&cache->mutex);
         if (cache->count > 0 && oriel_shm_is_open())
             cache_return_blocks(class, cache, cache->count);
         cache->head = 0;
         cache->count = 0;
-        cache_unlock(cache);
+        oriel_shm_mutex_unlock(&cache->mutex);
     }
 }
