@@ -34,7 +34,8 @@ class Jobs(Case):
             row = re.search(rf"\n  2 ranks on {CORES} cores?  +(\S.*?)  +\d+\.\d+ s ",
                             result.stdout)
             self.assertIsNotNone(row, result.stdout)
-            crash = "failed with status 1" if "address" in SANITIZE else "crashed.*"
+            crash = next((f"failed with status {status}" for of, status in (("address", 1), ("thread", 66)) if of in SANITIZE),
+                         "crashed.*")
             self.assertRegex(row.group(1), rf"\A(\d+\.\d+ s|not done after 5 s|{crash})\Z")
             self.suggestions_work(host, result.stdout.split("Try next")[1])
 
