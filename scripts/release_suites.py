@@ -29,6 +29,7 @@ def other_release(name, *how):
 
 # Rows that a compiler or sanitiser does not change.
 SAME_IN_ALL = READS_DOCUMENTS.pattern + "|(models|litmus|parsers)[.]"
+ONE_THREAD = SAME_IN_ALL + "|(cli|house|page|packaging)[.]"  # the command and the scripts have one
 USER_ROWS = r"cli[.]|mpi[.][^.]+[.][^.]+[.]2[.]oriel$"
 FUZZERS = sorted(os.listdir(os.path.join(TREE, "tests/fuzz/parsers/corpus")))
 
@@ -48,7 +49,7 @@ SUITES = [
     Suite("full", 110, DEBIAN12, "the other rank counts and modes (make test-full)"),
     Suite("clang", 20, CLANG, "the quick rows with clang", label="quick", leave=SAME_IN_ALL),
     Suite("asan", 40, ASAN, "the quick rows with AddressSanitizer and UBSan", label="quick", leave=SAME_IN_ALL),
-    Suite("tsan", 75, TSAN, "the quick rows with ThreadSanitizer", label="quick", leave=SAME_IN_ALL),
+    Suite("tsan", 60, TSAN, "the quick rows with ThreadSanitizer", label="quick", leave=ONE_THREAD),
 ]
 for release in ("trixie", "sid"):
     SUITES += [Suite(release, 30, other_release(release), f"the quick rows on Debian {release}", label="quick"),

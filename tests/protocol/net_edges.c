@@ -423,6 +423,35 @@ static void net_does_not_start_where_ucx_is_limited_to_the_node(void **state)
     team_run(1, start_without_a_device);
 }
 
+static __typeof__(&ucp_worker_create) create_worker; /* UCX's */
+static int creations_left;                           /* before the interface that vanished */
+
+static ucs_status_t create_worker_or_fail(ucp_context_h context, const ucp_worker_params_t *wanted,
+                                          ucp_worker_h *out)
+{
+    return creations_left-- == 0 ? UCS_ERR_NO_DEVICE : create_worker(context, wanted, out);
+}
+
+/* The first or the second worker of the start cannot be created. */
+static void start_while_an_interface_vanishes(struct oriel_window *window)
+{
+    team_expect(oriel_ucp_load() == ORIEL_OK);
+    create_worker = oriel_ucp_calls.ucp_worker_create;
+    oriel_ucp_calls.ucp_worker_create = create_worker_or_fail;
+    for (int i = 0; i < 2; i++) {
+        creations_left = i;
+        service_start(window);
+        team_expect(creations_left < 0);
+        service_stop();
+    }
+}
+
+static void net_starts_while_an_interface_vanishes(void **state)
+{
+    (void)state;
+    team_run(1, start_while_an_interface_vanishes);
+}
+
 /* Connections of this process that the kernel would close after a timeout. */
 static int count_watched_by_the_kernel(int *all)
 {
@@ -556,6 +585,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(net_knows_no_more_of_one_that_starts_again_and_again),
         cmocka_unit_test(net_serves_no_put_get_or_atomic_of_ucx),
         cmocka_unit_test(net_does_not_start_where_ucx_is_limited_to_the_node),
+        cmocka_unit_test(net_starts_while_an_interface_vanishes),
         cmocka_unit_test(net_idle_connections_are_left_alone),
         cmocka_unit_test(net_goodbye_of_a_process_that_has_left_is_not_awaited),
         cmocka_unit_test(net_worker_is_looked_at_once_more_when_it_is_armed),

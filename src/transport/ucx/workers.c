@@ -20,7 +20,7 @@
 
 #define STACK_BYTES (UINT64_C(1) << 20)
 
-enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000, EXIT_NS = 1000000000 };
+enum { CLOSE_NS = 2000000000, FLUSH_NS = 500000000, EXIT_NS = 1000000000, OPEN_ATTEMPTS = 3 };
 
 #define FOREVER_NS (UINT64_C(1) << 60)
 
@@ -253,18 +253,33 @@ static void devices_open(const char *found)
     devices_cleanup();
 }
 
+/* The context, and both workers in it. An interface that UCX has listed may have vanished when a
+ * worker opens it, as when a container starts on the node: then they are opened anew. */
+static enum oriel_status workers_open(char *devices, size_t devices_bytes)
+{
+    enum oriel_status status = ORIEL_E_OTHER;
+    for (int i = 0; i < OPEN_ATTEMPTS && status != ORIEL_OK; i++) {
+        status = oriel_ucp_open(&oriel_net.context, devices, devices_bytes);
+        if (status != ORIEL_OK)
+            break;
+        status = worker_open(&oriel_net.origin, oriel_net_receive_reply);
+        if (status == ORIEL_OK) {
+            status = worker_open(&oriel_net.agent, oriel_net_receive_message);
+            if (status != ORIEL_OK)
+                worker_close(&oriel_net.origin);
+        }
+        if (status != ORIEL_OK)
+            oriel_ucp()->ucp_cleanup(oriel_net.context);
+    }
+    return status;
+}
+
 static enum oriel_status net_open(void)
 {
     char devices[4096];
-    enum oriel_status status = oriel_ucp_open(&oriel_net.context, devices, sizeof devices);
+    enum oriel_status status = workers_open(devices, sizeof devices);
     if (status != ORIEL_OK)
         return status;
-    status = worker_open(&oriel_net.origin, oriel_net_receive_reply);
-    if (status != ORIEL_OK)
-        goto no_origin;
-    status = worker_open(&oriel_net.agent, oriel_net_receive_message);
-    if (status != ORIEL_OK)
-        goto no_agent;
     oriel_net.has_verbs = oriel_ucp_has_verbs(devices);
     devices_open(devices);
     status = net_address_create();
@@ -290,10 +305,8 @@ no_event:
 no_address:
     devices_close();
     worker_close(&oriel_net.agent);
-no_agent:
     worker_close(&oriel_net.origin);
     devices_cleanup();
-no_origin:
     oriel_ucp()->ucp_cleanup(oriel_net.context);
     return status;
 }
