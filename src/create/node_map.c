@@ -315,6 +315,7 @@ void oriel_node_map_close(struct oriel_window *window)
     if (window->internode == NULL)
         return;
     oriel_am_dispatch_remove(window);
+    oriel_lazy_lock_free(window->internode);
     oriel_internode_free(window->internode);
     window->internode = NULL;
 }

@@ -96,7 +96,8 @@ extern uint32_t oriel_lazy_lock_outstanding __attribute__((visibility("hidden"))
 void oriel_lazy_lock_await(void);
 
 /* Frees the lazy lock of a window that ends inside the epoch. An outstanding request is left to the
- * net. */
+ * net. Not for windows of memory handles: they have no lazy lock, and the agent's thread may end
+ * them while another thread begins one. */
 void oriel_lazy_lock_free(const struct oriel_internode *internode);
 
 /* At the beginning of lock_all, after its gate: acquires the locks of targets at which the previous

@@ -47,7 +47,6 @@ static void free_partner(void *partner, void *context)
 
 void oriel_internode_free(struct oriel_internode *internode)
 {
-    oriel_lazy_lock_free(internode);
     oriel_hash_table_visit(&internode->partners, free_partner, NULL);
     oriel_hash_table_close(&internode->partners);
     free(internode->spare_partner);
