@@ -297,6 +297,7 @@ void nodes_close(struct oriel_window *window)
     oriel_am_dispatch_remove(window);
     team_expect(remote->open == NULL && remote->open_count == 0 && remote->locks == NULL &&
                 remote->shares == NULL);
+    oriel_lazy_lock_free(remote);
     oriel_internode_free(remote);
     team_barrier(); /* no rank reads the blocks any more */
     oriel_pscw_counters_close(window);

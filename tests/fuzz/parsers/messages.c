@@ -145,11 +145,6 @@ void oriel_internode_keys_close(struct oriel_internode *far)
     REQUIRE(far->exposed == NULL); /* withdrawn before */
 }
 
-void oriel_lazy_lock_free(const struct oriel_internode *far)
-{
-    (void)far;
-}
-
 void oriel_internode_peers_close(struct oriel_window *whose)
 {
     (void)whose;
