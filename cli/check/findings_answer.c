@@ -263,7 +263,8 @@ static void findings_list(FILE *out, const struct oriel_checked_job *job, uint32
         if (job->records[i].standing == ORIEL_STANDING_COUNTS && listed++ < LISTED)
             finding_list(out, &job->records[i]);
     if (listed > LISTED)
-        fprintf(out, "  and %" PRIu32 " more, which --json and --sarif list\n", counting - LISTED);
+        fprintf(out, "  and %" PRIu32 " more, which --json, --sarif and --junit list\n",
+                counting - LISTED);
     listed = 0;
     for (uint32_t i = 0; i < job->head->findings && github != NULL && github[0] != '\0'; i++)
         if (job->records[i].standing == ORIEL_STANDING_COUNTS && listed++ < LISTED)

@@ -314,7 +314,7 @@ class Form(Findings):
         self.assertEqual((len(job["findings"]), job["findings_lost"]), (1024, 10000 - 1024))
         self.assertEqual(text.count("error[E1]"), 100)
         self.assertEqual(text.count("more than 100 problems on this node"), 1)
-        self.assertIn("  and 974 more, which --json and --sarif list\n", text)
+        self.assertIn("  and 974 more, which --json, --sarif and --junit list\n", text)
         self.assertIn("; no room for 8976 more findings\n", text)
         self.assertTrue(text.endswith("1024 problems (1024 occurrences) on 1 rank\n"), text[-200:])
         self.assertLess(text.count("\n"), 1000)

@@ -334,7 +334,7 @@ static void finding_print(const char *text)
         char line[160];
         int len = snprintf(line, sizeof line,
                            "oriel check: more than %d problems on this node: the others are in the "
-                           "files of --json and --sarif only\n",
+                           "files of --json, --sarif and --junit only\n",
                            ORIEL_FINDINGS_PRINTED);
         oriel_log_write(line, (size_t)len);
     }
