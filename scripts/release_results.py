@@ -97,7 +97,7 @@ class Results:
     def add(self, line):
         if "rows" in line:
             self.begun.append(line)
-        elif line["parts"] == self.parts_of(line["row"]):
+        elif line.get("parts", {}) == self.parts_of(line["row"]):
             self.results.setdefault((line["suite"], line["row"]), []).append(line)
 
     def parts_of(self, row):

@@ -37,13 +37,20 @@ static char values[64];
 /* The compiler must not make instructions of it. */
 static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
 
+/* One call site: the compiler knows no number of copies for which it could make another. */
+__attribute__((noinline)) static void copy_often(char *buffer, const volatile int *count)
+{
+    for (int i = 0; i < *count; i++)
+        copy(buffer, values, sizeof values);
+}
+
 static int searches(const char *what, char *buffer)
 {
-    for (int i = 0; i <= OCCURRENCES; i++) {
-        copy(buffer, values, sizeof values);
-        if (i == 0)
-            stacks = modules = 0;
-    }
+    volatile int count = 1;
+    copy_often(buffer, &count);
+    stacks = modules = 0;
+    count = OCCURRENCES;
+    copy_often(buffer, &count);
     if (stacks + modules == 0)
         return 0;
     printf("FAILED: %u searches of the stack and %u of the modules for %s\n", stacks, modules,
