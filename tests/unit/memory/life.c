@@ -47,14 +47,17 @@ static void a_thread_that_returns_leaves_no_mark(void **state)
     munmap(life, sizeof *life);
 }
 
-/* The kernel keeps the other bit. */
+/* The kernel keeps the other bit. The thread is not joined: ThreadSanitizer would wait for its end
+ * in the C library. */
 static void a_thread_that_dies_is_marked(void **state)
 {
     pthread_t thread;
     struct oriel_life *life = life_make();
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, start_and_die, life), 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(pthread_detach(thread), 0);
+    while (!(oriel_load_relaxed(&life->word) & ORIEL_LIFE_DIED))
+        usleep(100);
     assert_int_equal(oriel_load_relaxed(&life->word), ORIEL_LIFE_DIED | ORIEL_LIFE_SLEEPS);
     munmap(life, sizeof *life);
 }
