@@ -85,7 +85,7 @@ class Lookups(Case):
             # sanitisers refuse RTLD_DEEPBIND
             for more in (*([] if SANITIZE else [["deepbind"]]), ["namespace"], ["copy", copy]):
                 bare = self.job(host, *lookups(host, *more), options=["--plain"]) if more[0] == "namespace" else None
-                if bare is not None and re.search(r"(?i)segmentation fault|signal (?:11|6)\b", bare.stdout + bare.stderr):
+                if bare is not None and re.search(r"(?i)segmentation fault|SEGV|signal (?:11|6)\b", bare.stdout + bare.stderr):
                     continue  # Open MPI, and MPICH from 4.2 on, crash in a separate namespace, without Oriel too
                 result = self.job(host, *lookups(host, *more))
                 # the put that bypasses Oriel is an error to Open MPI 6, which ends one rank, then the other

@@ -311,15 +311,17 @@ enum { CROWD = 20 };
 
 struct share {
     int puts, long_each; /* each such put is a long one; 0: none */
+    _Atomic int places;  /* each thread has its own */
 };
 
 static void *put_share(void *argument)
 {
-    const struct share *share = argument;
+    struct share *share = argument;
+    MPI_Aint place = atomic_fetch_add(&share->places, 1);
     int64_t value = rank;
     for (int i = 1; i <= share->puts; i++) {
         set_pace(share->long_each != 0 && i % share->long_each == 0 ? LONG_PUT_NS : PUT_NS);
-        MPI_Put(&value, 1, MPI_INT64_T, (rank + 1) % ranks, 0, 1, MPI_INT64_T, halo);
+        MPI_Put(&value, 1, MPI_INT64_T, (rank + 1) % ranks, place, 1, MPI_INT64_T, halo);
         set_pace(0);
     }
     return NULL;
@@ -403,7 +405,7 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &halo);
+    MPI_Win_allocate(8 * CROWD, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &halo);
     MPI_Win_set_name(halo, "halo");
     MPI_Win_allocate(64, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &table);
     MPI_Win_set_name(table, "table");

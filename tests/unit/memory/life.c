@@ -26,10 +26,13 @@ static void *start_and_return(void *life)
                : NULL;
 }
 
+static atomic_bool dies;
+
 static void *start_and_die(void *life)
 {
     oriel_life_start(life);
     atomic_fetch_or(&((struct oriel_life *)life)->word, ORIEL_LIFE_SLEEPS);
+    atomic_store(&dies, true);
     syscall(SYS_exit, 0); /* without the C library's end of a thread */
     return NULL;
 }
@@ -56,7 +59,7 @@ static void a_thread_that_dies_is_marked(void **state)
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, start_and_die, life), 0);
     assert_int_equal(pthread_detach(thread), 0);
-    while (!(oriel_load_relaxed(&life->word) & ORIEL_LIFE_DIED))
+    while (!atomic_load(&dies) || !(oriel_load_relaxed(&life->word) & ORIEL_LIFE_DIED))
         usleep(100);
     assert_int_equal(oriel_load_relaxed(&life->word), ORIEL_LIFE_DIED | ORIEL_LIFE_SLEEPS);
     munmap(life, sizeof *life);
