@@ -5,6 +5,7 @@
 #define ORIEL_WEAK
 #include "../../include/oriel/oriel.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -64,11 +65,15 @@ static void sleep_ms(long ms)
     nanosleep(&time, NULL);
 }
 
+/* Where this thread puts to. Threads that put at the same time have places of their own. */
+static _Thread_local MPI_Aint place;
+static _Atomic int places;
+
 static void put_some(MPI_Win win, int count)
 {
     int64_t value = rank;
     for (int i = 0; i < count; i++)
-        MPI_Put(&value, 1, MPI_INT64_T, (rank + 1) % ranks, 0, 1, MPI_INT64_T, win);
+        MPI_Put(&value, 1, MPI_INT64_T, (rank + 1) % ranks, place, 1, MPI_INT64_T, win);
 }
 
 /* --- MPI_Pcontrol --- */
@@ -129,6 +134,7 @@ static _Atomic int is_done, putting;
 static void *put_until_done(void *unused)
 {
     (void)unused;
+    place = atomic_fetch_add(&places, 1);
     put_some(halo, SOME);
     putting++;
     while (!is_done)
@@ -311,14 +317,13 @@ enum { CROWD = 20 };
 
 struct share {
     int puts, long_each; /* each such put is a long one; 0: none */
-    _Atomic int places;  /* each thread has its own */
 };
 
 static void *put_share(void *argument)
 {
-    struct share *share = argument;
-    MPI_Aint place = atomic_fetch_add(&share->places, 1);
+    const struct share *share = argument;
     int64_t value = rank;
+    place = atomic_fetch_add(&places, 1);
     for (int i = 1; i <= share->puts; i++) {
         set_pace(share->long_each != 0 && i % share->long_each == 0 ? LONG_PUT_NS : PUT_NS);
         MPI_Put(&value, 1, MPI_INT64_T, (rank + 1) % ranks, place, 1, MPI_INT64_T, halo);
@@ -360,9 +365,11 @@ static volatile sig_atomic_t interrupts;
 
 static void interrupt(int number)
 {
+    int error = errno;
     (void)number;
     interrupts++;
     sleep_ms(5);
+    errno = error;
 }
 
 static void put_interrupted(void)
