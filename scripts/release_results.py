@@ -22,16 +22,15 @@ from debian_root import source_files
 DOCUMENT = re.compile(r"docs/(?!man/|CMakeLists[.]txt$)|tests/docs/|[.](github|ci)/|.*[.]md$|(LICENSE|CITATION[.]cff|mkdocs[.]yml)$"
                       # what selects rows and writes their results
                       r"|scripts/(release-check|release_suites[.]py|release_results[.]py|test-status)$")
-READS_DOCUMENTS = re.compile(r"docs[.]|house[.](words|decisions|readme_figures|release_check)$|checker[.]rules$|conformance[.]page$"
-                             r"|packaging[.](tree|linked|dist|debian)$")
-ALL_FILES = r"house[.]words$|packaging[.](tree|linked|dist|debian)$"
+ALL_FILES = r"house[.]words$|packaging[.](tree|linked|dist|debian)$"  # rows that read every part
+READS_DOCUMENTS = re.compile(r"docs[.]|house[.](decisions|readme_figures|release_check)$|checker[.]rules$|conformance[.]page$|" + ALL_FILES)
 # Files that few rows read, and these rows.
 Part = collections.namedtuple("Part", "files rows")
 PARTS = {
     "documents": Part(DOCUMENT, READS_DOCUMENTS),
     "mutants": Part(re.compile(r"tests/(\w+/mutants\w*|mutation)[.]py$"), re.compile(r"\w+[.](mutants|mutant_rows|races)$|" + ALL_FILES)),
     "reasons": Part(re.compile(r"tests/coverage/reasons$"), re.compile(r"house[.]coverage|" + ALL_FILES)),
-    "packaging": Part(re.compile(r"tests/packaging/\w+[.]py$"), re.compile(r"packaging[.]|" + ALL_FILES)),
+    "packaging": Part(re.compile(r"tests/packaging/\w+[.]py$"), re.compile(r"(packaging|docs)[.]|" + ALL_FILES)),
 }
 # What scripts/test-status writes into pages is no part of them here: it is made of the results.
 BEGIN, END = "<!-- made by scripts/test-status -->\n", "<!-- the end of what scripts/test-status makes -->\n"
