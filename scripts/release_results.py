@@ -7,15 +7,20 @@ versions of compilers and MPIs are recorded, and are not part of the key: a mach
 package, or another kernel, need not repeat everything, and the page shows both versions.
 
 A line of the file is one JSON object: the rows that a suite has, with what they ran on, or one
-result. A line is written in one piece, so that a run that is killed loses no result that it had."""
+result. A line is written in one piece, so that a run that is killed loses no result that it had.
+
+The tree carries the results that its pages show (CARRIED): anyone can look at them, and another
+machine continues there as long as the key is the same."""
 
 import collections
 import contextlib
 import hashlib
 import json
+import lzma
 import os
 import re
 import subprocess
+import tempfile
 
 from debian_root import source_files
 
@@ -36,6 +41,9 @@ PARTS = {
 BEGIN, END = "<!-- made by scripts/test-status -->\n", "<!-- the end of what scripts/test-status makes -->\n"
 MADE = re.compile((BEGIN + ".*?" + END).encode(), re.DOTALL)
 
+# A line with the key and the hashes of the parts, and the results without the output of failed rows. No part of the key.
+CARRIED = os.path.join("docs", "results", "release-check.jsonl.xz")
+
 BUILD_ROW = "build"  # the only row of a suite that could not be built
 STATES = ("passed", "skipped", "failed", "flaky", "open")
 
@@ -48,6 +56,8 @@ def digests(tree):
     """File: hash of its mode and contents."""
     found = {}
     for name in source_files(tree):
+        if name == CARRIED:
+            continue
         path = os.path.join(tree, name)
         if os.path.islink(path):
             data = b"link " + os.fsencode(os.readlink(path))
@@ -78,10 +88,40 @@ def commit_of(tree):
     return asked.stdout.strip() or "unknown"
 
 
+def carry(tree, results):
+    """Makes the tree carry these results."""
+    with open(results.path, encoding="utf-8") as file:
+        lines = [{name: value for name, value in json.loads(line).items() if name != "output"} for line in file]
+    with lzma.open(os.path.join(tree, CARRIED), "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(line) + "\n" for line in [{"key": results.key, "parts": results.parts}, *lines])
+
+
+def unpack(tree, folder):
+    """Puts the results that the tree carries into the folder, unless it has some of this key. Returns their key and parts."""
+    with lzma.open(os.path.join(tree, CARRIED), "rt", encoding="utf-8") as file:
+        of, text = json.loads(file.readline()), file.read()
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, of["key"] + ".jsonl")
+    if not os.path.exists(path):
+        # in one piece, also when two checkouts begin
+        with tempfile.NamedTemporaryFile("w", dir=folder, encoding="utf-8", delete=False) as file:
+            file.write(text)
+        os.replace(file.name, path)
+    return of["key"], of["parts"]
+
+
+def results_of(tree, folder):
+    """The tree's results, which begin with those that it carries."""
+    key, parts = keys(digests(tree))
+    with contextlib.suppress(FileNotFoundError):
+        unpack(tree, folder)
+    return Results(folder, key, parts)
+
+
 class Results:
     def __init__(self, folder, key, parts):
+        self.key, self.parts = key, parts
         self.path = os.path.join(folder, key + ".jsonl")
-        self.parts = parts
         self.read()
 
     def read(self):

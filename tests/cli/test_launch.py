@@ -2,6 +2,7 @@
 job running."""
 
 import os
+import re
 import subprocess
 import time
 import unittest
@@ -36,6 +37,7 @@ class Launch(Case):
             result = launch(host, "-n", "2", "--plain", "--timeout", "2", "sh", "-c", "sleep 3000; true", stamp)
             self.assertEqual(result.returncode, 124, result.stderr)
             self.assertIn("ended after 2 s", result.stdout)
+            self.assertEqual(len(re.findall(r"(?m)^launch: of this job: \d+: sleep S \w+$", result.stdout)), 2, result.stdout)
             self.assertEqual(self.running(stamp), [])
 
     def test_any_number_of_signals_ends_the_whole_job(self):

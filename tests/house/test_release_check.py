@@ -162,6 +162,26 @@ class Project(unittest.TestCase):
         os.unlink(self.tree / "new.c")
         self.check("--report")
 
+    def test_another_machine_continues(self):
+        self.rows(unit_bad="echo worse; exit 3")
+        shutil.copy(ROOT / "scripts/test-status", self.tree / "scripts")
+        for name in ("README.md", "docs/test-status.md", "docs/compatibility.md"):
+            shutil.copy(ROOT / name, self.tree / name)
+        os.mkdir(self.tree / "docs/results")
+        self.check("--suite", "quick", status=1)
+        subprocess.run([self.tree / "scripts/test-status", "--results", self.kept], check=True)
+        before = {line["row"]: line["outcome"] for line in self.lines() if "row" in line}
+        shutil.rmtree(self.kept)
+        self.ran()
+        said = self.check(status=1)
+        self.assertEqual(self.ran(), ["docs.page"])
+        self.assertIn("\nfailed: quick: unit.bad\n", said)
+        after = {line["row"]: line for line in self.lines() if "row" in line and line["suite"] == "quick"}
+        self.assertEqual({name: line["outcome"] for name, line in after.items()}, before)
+        self.assertNotIn("output", after["unit.bad"])
+        self.write("new.c", "int y;\n")
+        self.assertIn("\nopen: quick, rest, hour\n", self.check("--report", status=1))
+
     def test_a_change_meanwhile(self):
         self.rows(unit_change="echo >> tree/source.c")
         said = self.check(status=1)
