@@ -55,6 +55,24 @@ class Launch(Case):
             job.stdout.close()
             self.assertEqual(self.running(stamp), [])
 
+    def test_launcher_that_misses_the_end_of_its_proxy_is_woken(self):
+        # As MPICH's mpiexec at times after MPI_Abort: the proxy was killed, a rank lives on, and only a signal ends the launcher.
+        stamp = f"oriel-launch-{os.getpid()}-missed"
+        launcher = self.write("mpiexec.mpich", "#!/usr/bin/python3\n"
+                              "import os, signal\n"
+                              "signal.signal(signal.SIGTERM, lambda number, _: os._exit(86))\n"
+                              "if os.fork() == 0:\n"
+                              "    os.setsid()\n"
+                              f"    os.posix_spawn('/bin/sh', ['sh', '-c', 'sleep 3000; true', '{stamp}'], os.environ)\n"
+                              "    os._exit(1)\n"
+                              "signal.pause()\n")
+        os.chmod(launcher, 0o755)
+        words = [LAUNCH, "--build", BUILD, "--host", "mpich", "-n", "1", "--plain", "--timeout", "50", "--", "program"]
+        result = subprocess.run(words, env={**environment(), "PATH": f"{self.folder}:{os.environ['PATH']}"}, capture_output=True,
+                                text=True, timeout=LIMIT_S, check=False)
+        self.assertEqual((result.returncode, result.stdout), (86, ""), result.stderr)
+        self.assertEqual(self.running(stamp), [])
+
     def found(self, stamp):
         """Processes with the stamp on their command line."""
         return subprocess.run(["pgrep", "-f", stamp], capture_output=True, text=True, check=False).stdout.split()
