@@ -207,7 +207,7 @@ def main():
     chosen = [i for i, mutant in enumerate(MUTANTS)
               if arguments.only in " ".join([mutant[0], mutant[3], mutant[4]]) and mutant[2] in PROGRAMS]
     folder = tempfile.mkdtemp(prefix="oriel-mutants-")
-    ok = bool(chosen)
+    complaints = [] if chosen else ["no mutant is chosen"]
     try:
         builder = Builder(arguments.cc, arguments.tree, parts_of(arguments), folder)
         builder.build_unchanged()
@@ -216,18 +216,18 @@ def main():
         for program, test in sorted({(MUTANTS[i][2], MUTANTS[i][3]) for i in chosen}):
             failure = complaint(os.path.join(folder, program), test)
             if failure is not None:
-                ok = False
-                print(f"FAILED    {program}: {test}, with the unchanged sources: {failure}")
+                complaints.append(f"FAILED    {program}: {test}, with the unchanged sources: {failure}")
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for well, line in pool.map(lambda i: check(builder, i), chosen):
-                ok = ok and well
                 print(line, flush=True)
+                if not well:
+                    complaints.append(line)
     except Failure as failure:
-        ok = False
-        print(failure)
+        complaints.append(str(failure))
     finally:
         shutil.rmtree(folder)
-    return 0 if ok else 1
+    print(*complaints, f"{len(chosen)} mutants, {len(complaints)} complaints", sep="\n")
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":
