@@ -113,7 +113,7 @@ def unpack(tree, folder):
 def results_of(tree, folder):
     """The tree's results, which begin with those that it carries."""
     key, parts = keys(digests(tree))
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):  # it carries none, or the folder cannot be written, which matters to who writes results
         unpack(tree, folder)
     return Results(folder, key, parts)
 
