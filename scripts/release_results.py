@@ -110,12 +110,11 @@ def unpack(tree, folder):
     return of["key"], of["parts"]
 
 
-def results_of(tree, folder):
-    """The tree's results, which begin with those that it carries."""
-    key, parts = keys(digests(tree))
+def results_of(tree, files, folder):
+    """The tree's results, which begin with those that it carries. files: its digests."""
     with contextlib.suppress(OSError):  # it carries none, or the folder cannot be written, which matters to who writes results
         unpack(tree, folder)
-    return Results(folder, key, parts)
+    return Results(folder, *keys(files))
 
 
 class Results:
