@@ -37,6 +37,33 @@ PARTS = {
     "reasons": Part(re.compile(r"tests/coverage/reasons$"), re.compile(r"house[.]coverage|" + ALL_FILES)),
     "packaging": Part(re.compile(r"tests/packaging/\w+[.]py$"), re.compile(r"(packaging|docs)[.]|" + ALL_FILES)),
 }
+# Folders of tests, and whose rows read them, by the first word of their names. The others, such as tests/mpi, are read by most
+# rows or by the product's build. house.release_check looks for readers that are missing here.
+FOLDERS = {
+    "bindings": "checker cxx fortran gpu observe python",
+    "checker/order": "order",
+    "checker/random_programs": "random_programs",
+    "cli": "cli",
+    "examples": "examples",
+    "fuzz": "calls parsers soak",
+    "house": "house",
+    "integration": "arrays coarrays",
+    "interpose": "interpose",
+    "litmus": "litmus",
+    "memcheck": "memcheck",
+    "models": "models",
+    "net": "net slurm",
+    "observe": "cli observe page",
+    "page": "observe page",
+    "protocol": "protocol",
+    "slurm": "slurm",
+    "soak": "soak",
+}
+READ_ALL_FOLDERS = ("conformance", "docs", "house", "packaging")
+for folder, readers in FOLDERS.items():
+    PARTS[folder] = Part(re.compile(rf"tests/{folder}/(?!mutants)"),
+                         # a row without a dot is a command of a suite
+                         re.compile(rf"({'|'.join([*readers.split(), *READ_ALL_FOLDERS])})[.]|[^.]+$"))
 # What scripts/test-status writes into pages is no part of them here: it is made of the results.
 BEGIN, END = "<!-- made by scripts/test-status -->\n", "<!-- the end of what scripts/test-status makes -->\n"
 MADE = re.compile((BEGIN + ".*?" + END).encode(), re.DOTALL)

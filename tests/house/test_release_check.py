@@ -9,11 +9,15 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import release_results  # noqa: E402
+
 SUITES = """from real_suites import Build, Suite, TREE, matches
 TESTS = Build("build", ("sh", "make.sh"))
 SUITES = [Suite("quick", 10, TESTS, "the quick rows", label="quick"),
@@ -21,6 +25,7 @@ SUITES = [Suite("quick", 10, TESTS, "the quick rows", label="quick"),
           Suite("hour", 10, TESTS, "commands", commands={"one": ["sh", "one.sh"], "two": ["touch", "build/two"]})]
 """
 WAIT_S = 60
+SOURCES = (".c", ".cmake", ".cpp", ".f90", ".h", ".hpp", ".py", ".txt")
 
 
 class Project(unittest.TestCase):
@@ -85,7 +90,7 @@ class Project(unittest.TestCase):
             time.sleep(0.05)
 
     def test_outcomes(self):
-        self.rows(unit_skip="echo skipped: no tool; exit 77", unit_bad="echo worse; exit 3", unit_gone="kill -SEGV $$")
+        self.rows(unit_skip="echo skipped: no toolskipped: no tool; exit 77", unit_bad="echo worse; exit 3", unit_gone="kill -SEGV $$")
         said = self.check(status=1)
         self.assertRegex(said, r"\nquick +4 +1 +1 +2 +0 +0 ")
         self.assertRegex(said, r"\nrest +1 +1 +0 +0 +0 +0 ")
@@ -230,12 +235,36 @@ class Project(unittest.TestCase):
 
 
 class Table(unittest.TestCase):
+    maxDiff = None
+
     def test_suites(self):
         said = subprocess.run([ROOT / "scripts" / "release-check", "--list", "--results", os.devnull + "/none"],
                               capture_output=True, text=True, check=True).stdout
         rows = re.findall(r"(?m)^(\w[\w-]*) +\? +all +((?:\d+ h )?\d+ min)  \w", said)
         self.assertGreater(len(rows), 15)
         self.assertEqual(len(dict(rows)), len(rows))
+
+    def test_readers_of_test_folders(self):
+        """The rows of a file that names a folder of tests read the folder. Of scripts, only rows do that read all folders."""
+        tests = ROOT / "tests"
+        folders = sorted(release_results.FOLDERS, reverse=True)  # the longer path first
+        named = re.compile("(?:tests/|(?P<up>[.][.]/)+)(?P<folder>" + "|".join(folders) + ")/|" +
+                           '"tests", "(?P<quoted>' + "|".join(folder.replace("/", '", "') for folder in folders) + ')"')
+        missing = []
+        for name in release_results.digests(ROOT):
+            path = ROOT / name
+            if path.is_symlink() or name.startswith("scripts/") or path.suffix not in SOURCES:
+                continue
+            area = next((folder for folder in path.parents if (folder / "CMakeLists.txt").exists()), ROOT)
+            word = area.name if tests in area.parents else "none" if area == tests else path.parent.name
+            text = re.sub(r"/[*].*?[*]/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+            for found in named.finditer(text):
+                folder = found["folder"] or found["quoted"].replace('", "', "/")
+                if found["up"] and (path.parent / found.group()).resolve() != tests / folder:
+                    continue
+                if not release_results.PARTS[folder].rows.match(word + ".row"):
+                    missing.append(f"{name} names tests/{folder}")
+        self.assertEqual(missing, [])
 
 
 if __name__ == "__main__":
