@@ -82,6 +82,8 @@ static void close_cycle(struct oriel_window *whole)
     for (uint32_t i = 1; i <= TIMES; i++) {
         const int32_t targets[] = {one_of(0, 0), one_of(0, 1)};
         const uint32_t before[] = {writers(whole, targets[0]), writers(whole, targets[1])};
+        const uint32_t readers_before = readers(whole, targets[origin == 0]);
+        team_barrier();
         if (origin >= 0)
             begin(window, targets[origin]);
         team_barrier();
@@ -91,6 +93,8 @@ static void close_cycle(struct oriel_window *whole)
             await_writer(whole, targets[0], before[0]);
             await_writer(whole, targets[1], before[1]);
             take(window, targets[1 - origin]);
+            /* it shares the position of the other: by its own it would wait until J5 */
+            team_expect(readers(whole, targets[1 - origin]) - readers_before == 1);
             team_expect(atomic_load(inside) == 2 * (i - 1));
             team_flag_set(origin, i);
             team_flag_await(1 - origin, i);
