@@ -26,6 +26,7 @@ struct addresses {
     _Atomic uint64_t served[TEAM_MOST]; /* messages */
     _Atomic uint64_t helped[TEAM_MOST]; /* those of them that the program's main thread served */
     _Atomic uint64_t lost[TEAM_MOST];
+    _Atomic bool was_undisturbed[TEAM_MOST]; /* net_waiter_progress.c */
 };
 
 struct question {
