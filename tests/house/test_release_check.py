@@ -245,7 +245,8 @@ class Table(unittest.TestCase):
         self.assertEqual(len(dict(rows)), len(rows))
 
     def test_readers_of_test_folders(self):
-        """The rows of a file that names a folder of tests read the folder. Of scripts, only rows do that read all folders."""
+        """The rows of a file that names a folder of tests read the folder, and no file of the product does. Scripts are left
+        out: rows that read all folders run those that name one."""
         tests = ROOT / "tests"
         folders = sorted(release_results.FOLDERS, reverse=True)  # the longer path first
         named = re.compile("(?:tests/|(?P<up>[.][.]/)+)(?P<folder>" + "|".join(folders) + ")/|" +
@@ -255,14 +256,14 @@ class Table(unittest.TestCase):
             path = ROOT / name
             if path.is_symlink() or name.startswith("scripts/") or path.suffix not in SOURCES:
                 continue
-            area = next((folder for folder in path.parents if (folder / "CMakeLists.txt").exists()), ROOT)
-            word = area.name if tests in area.parents else "none" if area == tests else path.parent.name
+            area = next(folder for folder in path.parents if (folder / "CMakeLists.txt").exists())
+            row = f"{area.name if tests in area.parents else 'none'}.row"
             text = re.sub(r"/[*].*?[*]/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
             for found in named.finditer(text):
                 folder = found["folder"] or found["quoted"].replace('", "', "/")
                 if found["up"] and (path.parent / found.group()).resolve() != tests / folder:
                     continue
-                if not release_results.PARTS[folder].rows.match(word + ".row"):
+                if not release_results.PARTS[folder].rows.match(row):
                     missing.append(f"{name} names tests/{folder}")
         self.assertEqual(missing, [])
 
