@@ -190,13 +190,16 @@ CASE(L1, recv_into_the_buffer_of_an_accumulate, 2)
         unlock_and_free(win);                                                                      \
     }
 
-BESIDE_A_PUT(pread64_into_the_buffer, pread64(zeros, at, 8, 0) == 8)            /* FINDS L1 here */
-BESIDE_A_PUT(read_chk_into_the_buffer, __read_chk(zeros, at, 8, 8) == 8)        /* FINDS L1 here */
-BESIDE_A_PUT(mempcpy_chk_to_the_buffer, __mempcpy_chk(at, "7", two, 8) != NULL) /* FINDS L1 here */
-BESIDE_A_PUT(fread_chk_into_the_buffer, read_from_stream(at))                   /* FINDS L1 here */
-BESIDE_A_PUT(recvmsg_into_the_buffer, receive_message(at))                      /* FINDS L1 here */
-BESIDE_A_GET(pwrite_of_the_result, pwrite(zeros, at, 8, 0) == 8)                /* FINDS L1 here */
-BESIDE_A_GET(pwrite64_of_the_result, pwrite64(zeros, at, 8, 0) == 8)            /* FINDS L1 here */
+BESIDE_A_PUT(pread64_into_the_buffer, pread64(zeros, at, 8, 0) == 8)     /* FINDS L1 here */
+BESIDE_A_PUT(read_chk_into_the_buffer, __read_chk(zeros, at, 8, 8) == 8) /* FINDS L1 here */
+/* The compiler knows what mempcpy returns, and calls memcpy where it may. */
+static void *(*volatile mempcpy_chk)(void *, const void *, size_t, size_t) = __mempcpy_chk;
+BESIDE_A_PUT(mempcpy_chk_to_the_buffer,
+             mempcpy_chk(at, "7", two, 8) == (char *)at + 2)         /* FINDS L1 here */
+BESIDE_A_PUT(fread_chk_into_the_buffer, read_from_stream(at))        /* FINDS L1 here */
+BESIDE_A_PUT(recvmsg_into_the_buffer, receive_message(at))           /* FINDS L1 here */
+BESIDE_A_GET(pwrite_of_the_result, pwrite(zeros, at, 8, 0) == 8)     /* FINDS L1 here */
+BESIDE_A_GET(pwrite64_of_the_result, pwrite64(zeros, at, 8, 0) == 8) /* FINDS L1 here */
 
 /* Window memory. The put is issued before the access, and is not complete after it. */
 CASE(L1, memset_of_window_memory_during_a_put, 2)
