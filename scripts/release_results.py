@@ -41,6 +41,7 @@ PARTS = {
 # rows or by the product's build. house.release_check looks for readers that are missing here.
 FOLDERS = {
     "bindings": "checker cxx fortran gpu observe python",
+    "checker": "checker cli",
     "checker/order": "order",
     "checker/random_programs": "random_programs",
     "cli": "cli",
@@ -61,7 +62,8 @@ FOLDERS = {
 }
 READ_ALL_FOLDERS = ("conformance", "docs", "house", "packaging")
 for folder, readers in FOLDERS.items():
-    PARTS[folder] = Part(re.compile(rf"tests/{folder}/(?!mutants)"),
+    inner = "".join(rf"|{other.removeprefix(folder + '/')}/" for other in FOLDERS if other.startswith(folder + "/"))
+    PARTS[folder] = Part(re.compile(rf"tests/{folder}/(?!mutants{inner})"),
                          # a row without a dot is a command of a suite
                          re.compile(rf"({'|'.join([*readers.split(), *READ_ALL_FOLDERS])})[.]|[^.]+$"))
 # What scripts/test-status writes into pages is no part of them here: it is made of the results.

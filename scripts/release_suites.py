@@ -30,8 +30,6 @@ def other_release(name, *how):
 # Rows that a compiler or sanitiser does not change.
 SAME_IN_ALL = READS_DOCUMENTS.pattern + "|(models|litmus|parsers)[.]"
 ONE_THREAD = SAME_IN_ALL + "|(cli|house|page|packaging)[.]"  # the command and the scripts have one
-# The checker does not depend on the host. A waiting rank of MPICH never yields: with 50 of them on two cores a row needs 45 minutes.
-MANY_ON_MPICH = r"checker[.]\w+_many[.]mpich$"
 USER_ROWS = r"cli[.]|mpi[.][^.]+[.][^.]+[.]2[.]oriel$"
 FUZZERS = sorted(os.listdir(os.path.join(TREE, "tests/fuzz/parsers/corpus")))
 
@@ -47,8 +45,8 @@ SUITES = [
     Suite("coverage", 30, DEBIAN12, "each line that no test executes has a reason", rows=r"house[.]coverage$"),
     Suite("packages", 60, DEBIAN12, "packages, container and install-deps on clean systems; 64-bit Arm", rows=r"packaging[.]"),
     Suite("faults", 60, DEBIAN12, "survivors go on after 2,000 deaths at random times on each host", rows=r"mpi[.]faults"),
-    Suite("offenders", 30, DEBIAN12, "the checker finds each offender in every of fifty runs", rows=r"checker[.]\w+_many[.]openmpi$"),
-    Suite("full", 110, DEBIAN12, "the other rank counts and modes (make test-full)", leave=MANY_ON_MPICH),
+    Suite("offenders", 45, DEBIAN12, "the checker finds each offender in every of fifty runs", rows=r"checker[.]\w+_many"),
+    Suite("full", 110, DEBIAN12, "the other rank counts and modes (make test-full)"),
     Suite("clang", 20, CLANG, "the quick rows with clang", label="quick", leave=SAME_IN_ALL),
     Suite("asan", 40, ASAN, "the quick rows with AddressSanitizer and UBSan", label="quick", leave=SAME_IN_ALL),
     Suite("tsan", 60, TSAN, "the quick rows with ThreadSanitizer", label="quick", leave=ONE_THREAD),

@@ -145,9 +145,10 @@ static int list(void)
         for (int right = 0; right < 2; right++)
             printf("%s%s\t%s\t%s\t%d\t%d\t%s\t%s\n", at->name, right ? twin : "", at->rule,
                    at->file, at->line, at->ranks, right ? "innocent" : "guilty",
-                   at->apart   ? "apart"
-                   : at->alone ? "alone"
-                               : "together");
+                   at->apart             ? "apart"
+                   : at->alone           ? "alone"
+                   : at->without_threads ? "without threads"
+                                         : "together");
     return 0;
 }
 

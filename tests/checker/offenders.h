@@ -18,6 +18,7 @@ struct offender_case {
     bool alone; /* not in one job with others: the case is about the end of the job */
     /* neither offender nor twin shares a job: it ends the job, or changes process-wide state */
     bool apart;
+    bool without_threads; /* the checker misses the offender with MPI_THREAD_MULTIPLE */
     void (*run)(bool right);
     struct offender_case *next;
 };
@@ -26,11 +27,12 @@ struct offender_case {
  * puts_in_one_epoch_innocent.
  *
  *     CASE(C1, puts_in_one_epoch, 2) { ... right ? ... : ... } */
-#define CASE(rule, name, ranks)       CASE_ENTER(rule, name, ranks, false, false)
-#define CASE_ALONE(rule, name, ranks) CASE_ENTER(rule, name, ranks, true, false)
-#define CASE_APART(rule, name, ranks) CASE_ENTER(rule, name, ranks, true, true)
+#define CASE(rule, name, ranks)                 CASE_ENTER(rule, name, ranks, false, false, false)
+#define CASE_ALONE(rule, name, ranks)           CASE_ENTER(rule, name, ranks, true, false, false)
+#define CASE_APART(rule, name, ranks)           CASE_ENTER(rule, name, ranks, true, true, false)
+#define CASE_WITHOUT_THREADS(rule, name, ranks) CASE_ENTER(rule, name, ranks, false, false, true)
 
-#define CASE_ENTER(rule_, name_, ranks_, alone_, apart_)                                           \
+#define CASE_ENTER(rule_, name_, ranks_, alone_, apart_, without_threads_)                         \
     static void name_(bool right);                                                                 \
     static struct offender_case case_of_##name_ = {.name = #name_,                                 \
                                                    .rule = #rule_,                                 \
@@ -39,6 +41,7 @@ struct offender_case {
                                                    .ranks = (ranks_),                              \
                                                    .alone = (alone_),                              \
                                                    .apart = (apart_),                              \
+                                                   .without_threads = (without_threads_),          \
                                                    .run = (name_)};                                \
     __attribute__((constructor)) static void enter_##name_(void)                                   \
     {                                                                                              \

@@ -27,7 +27,7 @@ PATIENCE_S = 10
 TWIN = "_innocent"  # after the offender's name
 MARK = re.compile(r"/\* FINDS ((?:[A-Z][0-9]+ )+)here(?:, (not )?saying '([^']+)')? \*/")
 
-Case = collections.namedtuple("Case", "name rule file line ranks innocent alone apart end marks says")
+Case = collections.namedtuple("Case", "name rule file line ranks innocent alone apart without_threads end marks says")
 
 
 def arguments():
@@ -76,7 +76,7 @@ def read_cases(program):
         by_file[row[2]].append(int(row[3]))
     marks = {path: marks_of(path) for path in by_file}
     cases = []
-    for name, rule, path, line, ranks, guilt, alone in rows:
+    for name, rule, path, line, ranks, guilt, where in rows:
         line = int(line)
         later = [start for start in by_file[path] if start > line]
         end = min(later) if later else 1 << 30
@@ -85,7 +85,8 @@ def read_cases(program):
         # If the faulty call is in a function that cases share, its mark is there, before the cases, or in a header.
         shared = {number for number, rules in source.items() if rule in rules and number < min(by_file[path])} or \
             {number for header in headers_of(path) for number, rules in marks_of(header)[0].items() if rule in rules}
-        cases.append(Case(name, rule, path, line, int(ranks), guilt == "innocent", alone != "together", alone == "apart", end,
+        cases.append(Case(name, rule, path, line, int(ranks), guilt == "innocent", where in ("alone", "apart"), where == "apart",
+                          where == "without threads" and guilt != "innocent", end,
                           set() if guilt == "innocent" else own or shared,
                           [texts[number] for number in own if number in texts]))
     return cases
@@ -226,9 +227,10 @@ def jobs_of(args, chosen):
         for job in together + [[case] for case in here if case.apart or (case.alone and not case.innocent)]:
             if not job:
                 continue
-            drawn = (seed + len(job[0].name)) % 2 == 1  # the same when a case runs alone
+            # the same when a case runs alone
+            drawn = (seed + len(job[0].name)) % 2 == 1 and not all(case.without_threads for case in job)
             for threads in (False, True) if job[0].innocent else (drawn,):
-                yield seed, ranks, threads, job
+                yield seed, ranks, threads, [case for case in job if not (threads and case.without_threads)]
 
 
 def run(args, seed, ranks, threads, job, cases):

@@ -257,7 +257,8 @@ class Table(unittest.TestCase):
             if path.is_symlink() or name.startswith("scripts/") or path.suffix not in SOURCES:
                 continue
             area = next(folder for folder in path.parents if (folder / "CMakeLists.txt").exists())
-            row = f"{area.name if tests in area.parents else 'none'}.row"
+            # The command's examples of rules are made from the checker's tests.
+            row = f"{area.name if tests in area.parents or area == ROOT / 'cli' else 'none'}.row"
             text = re.sub(r"/[*].*?[*]/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
             for found in named.finditer(text):
                 folder = found["folder"] or found["quoted"].replace('", "', "/")
