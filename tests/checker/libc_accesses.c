@@ -194,8 +194,8 @@ BESIDE_A_PUT(pread64_into_the_buffer, pread64(zeros, at, 8, 0) == 8)     /* FIND
 BESIDE_A_PUT(read_chk_into_the_buffer, __read_chk(zeros, at, 8, 8) == 8) /* FINDS L1 here */
 /* The compiler knows what mempcpy returns, and calls memcpy where it may. */
 static void *(*volatile mempcpy_chk)(void *, const void *, size_t, size_t) = __mempcpy_chk;
-BESIDE_A_PUT(mempcpy_chk_to_the_buffer,
-             mempcpy_chk(at, "7", two, 8) == (char *)at + 2)         /* FINDS L1 here */
+BESIDE_A_PUT(mempcpy_chk_to_the_buffer, /* FINDS L1 here */
+             mempcpy_chk(at, "7", two, 8) == (char *)at + 2)
 BESIDE_A_PUT(fread_chk_into_the_buffer, read_from_stream(at))        /* FINDS L1 here */
 BESIDE_A_PUT(recvmsg_into_the_buffer, receive_message(at))           /* FINDS L1 here */
 BESIDE_A_GET(pwrite_of_the_result, pwrite(zeros, at, 8, 0) == 8)     /* FINDS L1 here */
