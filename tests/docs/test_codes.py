@@ -1,5 +1,5 @@
-"""Messages that end in a code, "[O12]", and the paragraphs of docs/troubleshooting.md: each code has
-one paragraph and at least one message."""
+"""What documents name exists in the sources. Messages that end in a code, "[O12]": each code has one
+paragraph in docs/troubleshooting.md and at least one message. Tests that SECURITY.md names."""
 
 import pathlib
 import re
@@ -28,6 +28,16 @@ class Codes(unittest.TestCase):
     def test_codes_end_messages(self):
         for path, text in sources():
             self.assertEqual(len(re.findall(r"\[O\d+\]", text)), len(IN_MESSAGE.findall(text)), path)
+
+
+class Tests(unittest.TestCase):
+    def test_tests_of_promises_exist(self):
+        rows = re.findall(r"(?m)^\| .* \| .* \| (.*) \|$", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+        cases = [name for row in rows for names in re.findall(r"\(([^)]*)\)", row) for name in re.findall(r"`(\w+)`", names)]
+        self.assertGreater(len(cases), 10)
+        suffixes = (".c", ".py", ".cpp")
+        text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*") if path.suffix in suffixes)
+        self.assertEqual([name for name in cases if not re.search(rf"\b{name}\b", text)], [])
 
 
 if __name__ == "__main__":
