@@ -37,6 +37,14 @@ void *__mempcpy_chk(void *to, const void *from, size_t len_bytes, size_t room_by
 
 static volatile size_t two = 2; /* which the compiler does not know */
 
+/* The compiler knows what mempcpy returns, and calls memcpy where it may. */
+static void *(*volatile mempcpy_chk)(void *, const void *, size_t, size_t) = __mempcpy_chk;
+
+static bool copy_by_mempcpy_chk(void *to)
+{
+    return mempcpy_chk(to, "7", two, 8) == (char *)to + 2;
+}
+
 static bool read_from_stream(void *to)
 {
     FILE *stream = fopen("/dev/zero", "r");
@@ -192,14 +200,11 @@ CASE(L1, recv_into_the_buffer_of_an_accumulate, 2)
 
 BESIDE_A_PUT(pread64_into_the_buffer, pread64(zeros, at, 8, 0) == 8)     /* FINDS L1 here */
 BESIDE_A_PUT(read_chk_into_the_buffer, __read_chk(zeros, at, 8, 8) == 8) /* FINDS L1 here */
-/* The compiler knows what mempcpy returns, and calls memcpy where it may. */
-static void *(*volatile mempcpy_chk)(void *, const void *, size_t, size_t) = __mempcpy_chk;
-BESIDE_A_PUT(mempcpy_chk_to_the_buffer, /* FINDS L1 here */
-             mempcpy_chk(at, "7", two, 8) == (char *)at + 2)
-BESIDE_A_PUT(fread_chk_into_the_buffer, read_from_stream(at))        /* FINDS L1 here */
-BESIDE_A_PUT(recvmsg_into_the_buffer, receive_message(at))           /* FINDS L1 here */
-BESIDE_A_GET(pwrite_of_the_result, pwrite(zeros, at, 8, 0) == 8)     /* FINDS L1 here */
-BESIDE_A_GET(pwrite64_of_the_result, pwrite64(zeros, at, 8, 0) == 8) /* FINDS L1 here */
+BESIDE_A_PUT(mempcpy_chk_to_the_buffer, copy_by_mempcpy_chk(at))         /* FINDS L1 here */
+BESIDE_A_PUT(fread_chk_into_the_buffer, read_from_stream(at))            /* FINDS L1 here */
+BESIDE_A_PUT(recvmsg_into_the_buffer, receive_message(at))               /* FINDS L1 here */
+BESIDE_A_GET(pwrite_of_the_result, pwrite(zeros, at, 8, 0) == 8)         /* FINDS L1 here */
+BESIDE_A_GET(pwrite64_of_the_result, pwrite64(zeros, at, 8, 0) == 8)     /* FINDS L1 here */
 
 /* Window memory. The put is issued before the access, and is not complete after it. */
 CASE(L1, memset_of_window_memory_during_a_put, 2)
