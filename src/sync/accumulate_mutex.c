@@ -110,10 +110,9 @@ static int32_t holder_rank(const struct oriel_window *window, uint32_t word)
 enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32_t target)
 {
     struct oriel_accumulate_mutex *mutex = &oriel_window_control(window, target)->accumulate;
-    uint32_t as = (uint32_t)window->rank + 1;
+    const uint32_t as = oriel_unlikely(oriel_window_is_opened(window)) ? window->holding->name
+                                                                      : (uint32_t)window->rank + 1;
     uint32_t word = oriel_load_relaxed(&mutex->word);
-    if (oriel_unlikely(as == 0)) /* no rank of the window */
-        as = window->holding->name;
     if (oriel_likely(word == 0) && oriel_likely(try_lock(mutex, as)))
         return ORIEL_OK;
     struct oriel_watched watched = {.window = window, .win_rank = holder_rank(window, word)};

@@ -8,6 +8,7 @@
 #include "holder_calls.h"
 #include "internode/origin/origin_peers.h"
 #include "internode/target/am_dispatch.h"
+#include "sync/accumulate_mutex.h"
 #include "sync/holder_epochs.h"
 
 #include <sched.h>
@@ -82,6 +83,15 @@ static void group_open(struct oriel_window *window, const struct oriel_identity 
     window->control_bases = window->memory_bases = window->group->bases;
 }
 
+/* The agent updates memory for the holder with the accumulate lock. It names the entry, not a rank of
+ * the owner's window: waiters ask whether that process lives. */
+static void expect_name_in_updates(struct oriel_window *window)
+{
+    team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
+    team_expect(atomic_load(&window->control->accumulate.word) == window->holding->name);
+    oriel_accumulate_mutex_unlock(window, 0);
+}
+
 /* create/memory_serve.c */
 static enum oriel_status serve_open(const struct oriel_identity *from,
                                     const struct oriel_internode_head *head,
@@ -108,6 +118,7 @@ static enum oriel_status serve_open(const struct oriel_identity *from,
     window->internode = oriel_internode_make(++ids, 2);
     team_expect(window->internode != NULL);
     atomic_store(&window->internode->is_finished, true);
+    expect_name_in_updates(window);
     *out = window;
     return ORIEL_OK;
 }
@@ -412,6 +423,39 @@ static void holder_stops(struct oriel_window *whole)
     end_without(window);
 }
 
+static uint32_t gate_writers(const struct oriel_window *window)
+{
+    return (uint32_t)atomic_load(&window->common->gate.word);
+}
+
+/* The victim waits for an exclusive lock at the gate, where the owner's lock_all epoch is. */
+static void holder_dies_at_the_gate(struct oriel_window *whole)
+{
+    struct oriel_window *window = open_all();
+    (void)whole;
+    struct oriel_window *opened = handle_lend(window, 1);
+    if (window->rank == VICTIM) {
+        team_flag_await(READY, 1);
+        (void)oriel_lock(opened, 0, true);
+        team_expect(false);
+    }
+    team_expect(oriel_lock_all(window) == ORIEL_OK);
+    team_flag_set(READY, 1);
+    while (gate_writers(window) == 0)
+        sched_yield();
+    team_kill(VICTIM);
+    oriel_handle_withdraw(area, true);
+    team_expect(gate_writers(window) == 0); /* P2 */
+    end_without(window);
+}
+
+static void internode_end_is_after_the_last_step_of_lost_holders(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        nodes_run(2, 2, holder_dies_at_the_gate);
+}
+
 static void internode_holders_that_are_lost_are_reported(void **state)
 {
     (void)state;
@@ -429,6 +473,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(internode_end_of_an_epoch_wakes_the_owner),
         cmocka_unit_test(internode_locks_of_holders_exclude_the_windows),
         cmocka_unit_test(internode_holders_that_are_lost_are_reported),
+        cmocka_unit_test(internode_end_is_after_the_last_step_of_lost_holders),
     };
     nodes_prepare(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -360,6 +360,13 @@ INTERNODE = [
      "internode_holders", "internode_holders_that_are_lost_are_reported", "the owner's agent asks for holders with an epoch"),
     ("internode/target/target_sync.c", [("        return oriel_holder_watch(&watched);", "        return ORIEL_OK;")],
      "internode_holders", "internode_holders_that_are_lost_are_reported", "a waiting holder on another node is told of a lost one"),
+    ("internode/target/target_sync.c", [("        if (lock->stage != STAGE_HELD)\n            lock_leave_gate(window, lock);\n", ""),
+                                        ("        *link = lock->next;\n        lock_free(window, lock);\n    }\n    holder_publish(window);",
+                                         "        oriel_delay();\n        if (lock->stage != STAGE_HELD)\n            lock_leave_gate(window, lock);\n"
+                                         "        *link = lock->next;\n        lock_free(window, lock);\n    }\n    holder_publish(window);")],
+     "internode_holders", "internode_end_is_after_the_last_step_of_lost_holders", "P2: a lost holder's last step is the end of its epoch"),
+    ("sync/accumulate_mutex.c", [("oriel_unlikely(oriel_window_is_opened(window)) ? ", "oriel_unlikely(window->rank < 0) ? ")],
+     "internode_holders", "internode_end_of_an_epoch_wakes_the_owner", "the agent's updates for a holder have the holder's name"),
     ("window/holders.c", [("            if (oriel_load_acquire(&entry->state) == ORIEL_ACCESS_STATE_LOST)", "            if (false)")],
      "internode_holders", "internode_holders_that_are_lost_are_reported", "ranks that wait find the lost holder"),
     ("sync/holder_epochs.c", [("    return state != ORIEL_ACCESS_STATE_LOST &&\n           (state", "    return (state")],

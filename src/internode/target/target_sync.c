@@ -554,12 +554,13 @@ void oriel_internode_rank_lost(struct oriel_window *window, int32_t rank)
             link = &lock->next;
             continue;
         }
+        if (lock->stage != STAGE_HELD)
+            lock_leave_gate(window, lock);
+        oriel_delay();
         if (lock->stage >= STAGE_QUEUE && !lock->is_bare)
             lost_holder_publish(window, lock);
         else if (oriel_window_is_opened(window))
-            oriel_holder_epoch_end(window->holding);
-        if (lock->stage != STAGE_HELD)
-            lock_leave_gate(window, lock);
+            oriel_holder_epoch_end(window->holding); /* P2: last */
         *link = lock->next;
         lock_free(window, lock);
     }
