@@ -2,6 +2,7 @@
  * detach, and MPI_Win_free (MPI-4.1, 13.2). If Oriel cannot serve a window, the host creates it and
  * Oriel records its handle as forwarded. */
 #include "api/api.h"
+#include "api/requests.h"
 #include "api/unserved_calls.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -155,6 +156,7 @@ static int free_after_death(MPI_Win *win, struct oriel_window *window, int32_t d
 {
     bool gone;
     int code = oriel_error_raise(window, "MPI_Win_free", ORIEL_E_PEER);
+    oriel_requests_window_ends(window);
     oriel_window_abandon(window, dead, &gone);
     if (gone)
         *win = MPI_WIN_NULL;
@@ -168,6 +170,7 @@ static int free_opened(MPI_Win *win, struct oriel_window *window)
     enum oriel_status status = oriel_epochs_closed(window);
     if (status != ORIEL_OK)
         return oriel_error_raise(window, "MPI_Win_free", status);
+    oriel_requests_window_ends(window);
     status = oriel_memory_close(window, &gone);
     if (!gone)
         return oriel_error_raise(window, "MPI_Win_free", status);
@@ -211,6 +214,7 @@ int oriel_entry_Win_free(MPI_Win *win)
     if (status != ORIEL_OK)
         return oriel_error_raise(window, "MPI_Win_free", status);
     window->parted = true;
+    oriel_requests_window_ends(window);
     status = oriel_window_free(window, &gone);
     if (gone)
         *win = MPI_WIN_NULL;

@@ -258,17 +258,18 @@ int oriel_request_flush(struct oriel_window *window, const char *call, int32_t t
     return MPI_SUCCESS;
 }
 
-/* Ends those that are over, in one thread at a time. A window that has been freed is flushed. */
-static void end_flushes(void)
+/* Ends those that are over, and all of the window ending, if it is not NULL. With flushes_mutex
+ * held. */
+static void end_flushes(const struct oriel_window *ending)
 {
-    if (pthread_mutex_trylock(&flushes_mutex) != 0)
-        return;
     for (struct oriel_request_state **link = &flushes; *link != NULL;) {
         struct oriel_request_state *asked = *link;
         struct oriel_window *window = window_of(asked);
         struct oriel_first_failure failure = {.status = ORIEL_OK};
         enum oriel_status status = ORIEL_OK;
-        if (window != NULL && !oriel_internode_flush_has_ended(window, &asked->flush, &status)) {
+        const bool is_over =
+            window == NULL || oriel_internode_flush_has_ended(window, &asked->flush, &status);
+        if (!is_over && window != ending) {
             link = &asked->next_flush;
             continue;
         }
@@ -276,6 +277,12 @@ static void end_flushes(void)
         *link = asked->next_flush;
         flush_end(asked, &failure);
     }
+}
+
+void oriel_requests_window_ends(const struct oriel_window *window)
+{
+    pthread_mutex_lock(&flushes_mutex);
+    end_flushes(window);
     pthread_mutex_unlock(&flushes_mutex);
 }
 
@@ -284,7 +291,10 @@ static void end_flushes(void)
 void oriel_requests_progress(void)
 {
     oriel_rma_request_progress();
-    end_flushes();
+    if (pthread_mutex_trylock(&flushes_mutex) == 0) { /* one thread at a time suffices */
+        end_flushes(NULL);
+        pthread_mutex_unlock(&flushes_mutex);
+    }
     report_ended_requests();
     oriel_persistent_progress();
 }

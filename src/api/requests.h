@@ -45,6 +45,10 @@ void oriel_request_drop(struct oriel_request_state *asked);
 int oriel_request_flush(struct oriel_window *window, const char *call, int32_t target,
                         MPI_Request *request);
 
+/* Ends the window's flushes before it is freed: another thread that completes requests finds the
+ * window by them. */
+void oriel_requests_window_ends(const struct oriel_window *window);
+
 /* Whether completion functions must poll. A thread that has a request has seen it counted. */
 static inline bool oriel_requests_are_open(void)
 {

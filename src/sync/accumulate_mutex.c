@@ -111,7 +111,7 @@ enum oriel_status oriel_accumulate_mutex_lock(struct oriel_window *window, int32
 {
     struct oriel_accumulate_mutex *mutex = &oriel_window_control(window, target)->accumulate;
     const uint32_t as = oriel_unlikely(oriel_window_is_opened(window)) ? window->holding->name
-                                                                      : (uint32_t)window->rank + 1;
+                                                                       : (uint32_t)window->rank + 1;
     uint32_t word = oriel_load_relaxed(&mutex->word);
     if (oriel_likely(word == 0) && oriel_likely(try_lock(mutex, as)))
         return ORIEL_OK;

@@ -311,10 +311,13 @@ static void flushes_with_requests_overlap(enum window_kind kind)
         }
         barrier(MPI_COMM_WORLD);
     }
+    put_word(-1, (world_rank + 1) % world_size, world_rank, window.win);
+    CHECK_OK(MPIX_Win_iflush_all(window.win, &requests[0]));
     MPI_Win_unlock_all(window.win);
-    free(requests);
     free(seen);
     window_free(&window);
+    CHECK_OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE)); /* it ended before its window */
+    free(requests);
 }
 
 static void flushes_with_requests_check_their_arguments(enum window_kind kind)
