@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+import time
 
 from release_results import READS_DOCUMENTS
 
@@ -61,7 +62,8 @@ SUITES += [
         name: ["tests/fuzz/parsers/run.py", "--build", "build", "--only", name, "--minutes", f"{60 / len(FUZZERS):.1f}"]
         for name in FUZZERS}),
     Suite("soak", 30, DEBIAN12, "an hour of random programs with known results", commands={
-        f"soak{part}": ["tests/soak/run.py", "--build", "build", "--minutes", "15"] for part in range(1, 5)}),
+        f"soak{part}": ["tests/soak/run.py", "--build", "build", "--minutes", "15", "--seed", str(int(time.time()) + part)]
+        for part in range(1, 5)}),
 ]
 
 

@@ -102,8 +102,8 @@ def processes_naming(text):
 
 
 def processes_left(text):
-    """The same, after at most one second for processes that are exiting."""
-    end = time.monotonic() + 1
+    """The same, after at most one second of the machine for processes that are exiting."""
+    end = time.monotonic() + share_of(1)
     while processes_naming(text) and time.monotonic() < end:
         time.sleep(0.05)
     return processes_naming(text)
@@ -112,6 +112,14 @@ def processes_left(text):
 def what_is_left(folder, shared_before):
     return [f"process {pid} is still there" for pid in processes_left(folder)] + \
            [f"/dev/shm/{name} is left" for name in shared_memory_files() - shared_before if not name.startswith(HOSTS_OWN)]
+
+
+def share_of(seconds):
+    """What takes this time on a machine of its own may take longer on one where more threads want to run than it has processors,
+    now or in the last minute."""
+    with open("/proc/loadavg", encoding="ascii") as file:
+        of_minute, _, _, now, _ = file.read().split()
+    return seconds * max(1, max(float(of_minute), int(now.partition("/")[0])) / os.cpu_count())
 
 
 def report_of(folder, name, rank, fields):
@@ -134,7 +142,7 @@ def judge_survivor(args, folder, rank, message):
 def judge_verdict(args, rank, victim, verdict, seconds, text):
     if verdict == "success":
         return f"rank {rank} got no error"
-    if float(seconds) > BOUND_SECONDS + (0 if args.fault == "kill" else 2 * SILENT_SECONDS):
+    if float(seconds) > share_of(BOUND_SECONDS + (0 if args.fault == "kill" else 2 * SILENT_SECONDS)):
         return f"rank {rank} waited for {seconds} s"
     if verdict not in ("error", "allowed"):
         return f"rank {rank} got an error of another class: {text.strip()}"
@@ -301,7 +309,7 @@ def judge_round(args, folder, number, rank, least_kib):
     wrong = judge_verdict(args, rank, int(victim), verdict, seconds, text)
     if not wrong and free_failed != "1":
         wrong = f"rank {rank} freed the window as if no rank had died, or did not free it"
-    if not wrong and float(free_seconds) > BOUND_SECONDS:
+    if not wrong and float(free_seconds) > share_of(BOUND_SECONDS):
         wrong = f"rank {rank} took {free_seconds} s to free the window"
     if not wrong and int(lives_kib) < least_kib and not args.plain:
         wrong = f"rank {rank} has {lives_kib} KiB in its memory file while the window lives"

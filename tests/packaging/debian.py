@@ -38,7 +38,7 @@ def check_jobs(root, hosts, user):
     for host in hosts:
         for ranks in (1, 2, 4, 8):
             oversubscribe = "--oversubscribe " if host == "openmpi" else ""
-            job = f"timeout 60 mpiexec.{host} {oversubscribe}-n {ranks} oriel"
+            job = f"timeout 600 mpiexec.{host} {oversubscribe}-n {ranks} oriel"
             output = root.must(f"{job} run /srv/{host}/one_put", "windows by Oriel", user=user)
             assert output.count("memory=42") == ranks, output
         root.must(f"{job} check /srv/{host}/one_put", "no problems on 8 ranks", user=user)
