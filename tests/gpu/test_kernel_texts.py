@@ -34,6 +34,6 @@ class Texts(unittest.TestCase):
 
 if __name__ == "__main__":
     if PTXAS is None:
-        print("ptxas is not installed")
+        print("skipped: ptxas is not installed")
         sys.exit(SKIP)
     unittest.main()
