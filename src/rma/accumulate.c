@@ -334,8 +334,10 @@ static bool accumulate_by_gpu(struct oriel_update *update, const struct oriel_op
     const uint64_t len_bytes = count * oriel_kinds[update->kind].extent_bytes;
     const struct oriel_path path =
         oriel_path_find(update->window, update->rank, update->offset_bytes, 0, (int64_t)len_bytes);
+    const uint64_t range_end =
+        oriel_path_range_at(update->window, update->rank, update->offset_bytes).end;
     if (path.transport != &oriel_transport_gpu || !gpu_reaches(&path, origin) ||
-        !gpu_reaches(&path, result))
+        !gpu_reaches(&path, result) || range_end - update->offset_bytes < len_bytes)
         return false;
     *status = operand_check(origin);
     if (*status == ORIEL_OK)
@@ -371,7 +373,8 @@ static enum oriel_status accumulate_mirrored(struct oriel_window *window,
     }
     if (status == ORIEL_OK && result != NULL) {
         to.side = result->side;
-        status = oriel_mirror_open(&result_mirror, result->here, &to.side, false);
+        status = oriel_mirror_open(&result_mirror, result->here, &to.side,
+                                   oriel_side_has_more(&to.side, &target->side));
         to.here = result_mirror.here;
     }
     if (status == ORIEL_OK)

@@ -168,7 +168,8 @@ static enum oriel_status transfer_mirrored(struct oriel_window *window,
     struct oriel_mirror mirror;
     enum oriel_status status = oriel_device_wait(window);
     if (status == ORIEL_OK)
-        status = oriel_mirror_open(&mirror, here, origin, to_target);
+        status = oriel_mirror_open(&mirror, here, origin,
+                                   to_target || oriel_side_has_more(origin, &target->side));
     if (status != ORIEL_OK)
         return status;
     status = to_target ? oriel_put(window, target, mirror.here, origin)

@@ -5,6 +5,7 @@
 
 #include "datatype/operands.h"
 #include "gpu/gpu.h"
+#include "rma/path_select.h"
 #include "transport/transport.h"
 #include "window/window.h"
 
@@ -20,11 +21,14 @@ struct oriel_gpu_copies *oriel_device_copies(struct oriel_window *window);
 /* Names the program's stream, in whose order the operations of this process on the window are. */
 enum oriel_status oriel_device_name_stream(struct oriel_window *window, uint64_t stream);
 
-/* Before an operation that is not enqueued on the program's stream: waits for that. */
+/* Before an operation of this rank that is not enqueued on the program's stream: waits for that. What
+ * another node's rank does here does not wait: the stream may wait for it. */
 static inline enum oriel_status oriel_device_wait(struct oriel_window *window)
 {
     struct oriel_gpu_copies *begun = atomic_load_explicit(&window->begun, memory_order_acquire);
-    return oriel_likely(begun == NULL) ? ORIEL_OK : oriel_gpu_stream_wait(begun);
+    return oriel_likely(begun == NULL) || oriel_path_serves_internode
+               ? ORIEL_OK
+               : oriel_gpu_stream_wait(begun);
 }
 
 void oriel_device_copies_free(struct oriel_window *window);
@@ -55,7 +59,13 @@ struct oriel_mirror {
     void *memory; /* NULL: the buffer is in host memory */
 };
 
-/* Opens the mirror, with the buffer's contents if they are read. */
+/* Whether a side has room for more bytes than the other has. */
+static inline bool oriel_side_has_more(const struct oriel_side *side, const struct oriel_side *than)
+{
+    return side->count * side->type->size_bytes > than->count * than->type->size_bytes;
+}
+
+/* Opens the mirror, with the buffer's contents if they are read, or not all written. */
 enum oriel_status oriel_mirror_open(struct oriel_mirror *mirror, const void *buffer,
                                     const struct oriel_side *side, bool is_read);
 

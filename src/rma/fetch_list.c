@@ -306,6 +306,8 @@ enum oriel_status oriel_fetch_and_op_list(struct oriel_window *window,
 {
     const bool has_singles = kind_of(list)->native[list->op] != NULL;
     enum oriel_status status = ORIEL_OK;
+    if (list->count == 0)
+        return ORIEL_OK;
     if (oriel_device_buffers_occur(window)) {
         status = oriel_device_wait(window);
         if (status != ORIEL_OK)

@@ -216,6 +216,8 @@ static void extensions_at(struct scene *scene)
     MPI_Win_flush_all(scene->win);
     MPIX_Fetch_and_op_list(scene->origin, scene->result, 16, MPI_INT64_T, right(), disps, MPI_SUM,
                            scene->win);
+    MPIX_Fetch_and_op_list(scene->origin, scene->result, 0, MPI_INT64_T, right(), disps, MPI_SUM,
+                           scene->win);
     MPI_Win_flush_all(scene->win);
     place_read(scene->buffer_place, words, scene->result + 7, sizeof words);
     CHECK(words[0] == 0 && words[1] == 2 && words[2] == 1 && words[3] == 1,
@@ -430,6 +432,53 @@ static void dynamic(enum window_kind kind)
         place_free(attached[i].place, attached[i].memory, BYTES);
 }
 
+/* Accumulates, without and with a kernel, over the end of one attached memory to the next. */
+static void adjacent(enum window_kind kind)
+{
+    size_t first_bytes;
+    int64_t sent[LONGS], got[LONGS];
+    char *memory = device_map_two(BYTES, &first_bytes);
+    const MPI_Aint before_end = (MPI_Aint)first_bytes - BYTES / 2;
+    int64_t *buffer = place_alloc(ON_DEVICE, BYTES), *result = place_alloc(ON_DEVICE, BYTES);
+    MPI_Aint own, target;
+    MPI_Win win;
+    (void)kind;
+    device_fill(memory + before_end, 0, BYTES);
+    longs_set(sent, 1000 * world_rank, 1);
+    place_write(ON_DEVICE, buffer, sent, BYTES);
+    CHECK_OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    window_watch(win);
+    CHECK_OK(MPI_Win_attach(win, memory, (MPI_Aint)first_bytes));
+    CHECK_OK(MPI_Win_attach(win, memory + first_bytes, (MPI_Aint)first_bytes));
+    MPI_Get_address(memory + before_end, &own);
+    MPI_Sendrecv(&own, 1, MPI_AINT, left(), 0, &target, 1, MPI_AINT, right(), 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    MPI_Win_lock_all(0, win);
+    CHECK_OK(MPI_Accumulate(buffer, LONGS, MPI_INT64_T, right(), target, LONGS, MPI_INT64_T,
+                            MPI_REPLACE, win));
+    CHECK_OK(MPI_Accumulate(buffer, LONGS, MPI_INT64_T, right(), target, LONGS, MPI_INT64_T,
+                            MPI_SUM, win));
+    CHECK_OK(MPI_Get_accumulate(NULL, 0, MPI_INT64_T, result, LONGS, MPI_INT64_T, right(), target,
+                                LONGS, MPI_INT64_T, MPI_NO_OP, win));
+    MPI_Win_unlock_all(win);
+    barrier(MPI_COMM_WORLD);
+    place_read(ON_DEVICE, got, result, BYTES);
+    for (int i = 0; i < LONGS; i++)
+        if (!CHECK(got[i] == 2 * sent[i], "over two memories: element %d is %lld, not %lld", i,
+                   (long long)got[i], (long long)(2 * sent[i])))
+            break;
+    device_read(got, memory + before_end, BYTES);
+    for (int i = 0; i < LONGS; i++)
+        if (!CHECK(got[i] == 2 * (1000 * left() + i), "two memories: element %d is %lld", i,
+                   (long long)got[i]))
+            break;
+    CHECK_OK(MPI_Win_detach(win, memory));
+    CHECK_OK(MPI_Win_detach(win, memory + first_bytes));
+    CHECK_OK(MPI_Win_free(&win));
+    place_free(ON_DEVICE, buffer, BYTES);
+    place_free(ON_DEVICE, result, BYTES);
+}
+
 /* The driver may give new memory the address of freed memory. */
 static void reused(enum window_kind kind)
 {
@@ -530,8 +579,8 @@ static void refused(enum window_kind kind)
 
 static const struct test_case cases[] = {
     CASE(requests, KIND_ANY, 1), CASE(extensions, KIND_ANY, 1), CASE(epochs, KIND_ANY, 1),
-    CASE(dynamic, KIND_ANY, 1),  CASE(reused, KIND_ANY, 1),     CASE(regrown, KIND_ANY, 1),
-    CASE(absolute, KIND_ANY, 1), CASE(refused, KIND_ANY, 1),
+    CASE(dynamic, KIND_ANY, 1),  CASE(adjacent, KIND_ANY, 1),   CASE(reused, KIND_ANY, 1),
+    CASE(regrown, KIND_ANY, 1),  CASE(absolute, KIND_ANY, 1),   CASE(refused, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv)

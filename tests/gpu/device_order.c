@@ -286,6 +286,40 @@ static void stream_named(enum window_kind kind)
     device_stream_free(stream);
 }
 
+/* Memory that the CPU reaches, too: managed, in the put of a window on the host, and a rank's own
+ * device memory, from which a get copies many pieces to the host at once. */
+static void stream_named_and_cpu(enum window_kind kind)
+{
+    void *stream = device_stream_make();
+    MPI_Info info = stream_info(stream);
+    struct device_window window = device_window_make(info);
+    char *managed = device_alloc_managed(BYTES), host[BYTES] = {0}, got[BYTES];
+    MPI_Datatype pieces;
+    MPI_Win on_host;
+    (void)kind;
+    CHECK_OK(MPI_Win_create(host, BYTES, 1, info, MPI_COMM_WORLD, &on_host));
+    window_watch(on_host);
+    MPI_Info_free(&info);
+    MPI_Type_vector(SLOTS, 8, SLOT_BYTES, MPI_BYTE, &pieces);
+    MPI_Type_commit(&pieces);
+    MPI_Win_lock_all(0, on_host);
+    device_stream_fill(stream, managed, 50, BYTES);
+    MPI_Put(managed, BYTES, MPI_BYTE, right(), 0, BYTES, MPI_BYTE, on_host);
+    MPI_Win_unlock_all(on_host);
+    barrier(MPI_COMM_WORLD);
+    bytes_are(host, 50, BYTES, "put of managed memory after a kernel");
+    MPI_Win_lock_all(0, window.win);
+    device_stream_fill(stream, window.memory, 60, BYTES);
+    MPI_Get(got, 8 * SLOTS, MPI_BYTE, world_rank, 0, 1, pieces, window.win);
+    MPI_Win_unlock_all(window.win);
+    bytes_are(got, 60, 8 * (size_t)SLOTS, "get of pieces after a kernel");
+    MPI_Type_free(&pieces);
+    CHECK_OK(MPI_Win_free(&on_host));
+    device_window_free(&window);
+    device_free(managed);
+    device_stream_free(stream);
+}
+
 /* MPI_Win_allocate and MPI_Alloc_mem of device memory. */
 static void allocated(enum window_kind kind)
 {
@@ -312,9 +346,9 @@ static void allocated(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(puts_complete, KIND_ANY, 1),       CASE(buffers_complete, KIND_ANY, 1),
-    CASE(extensions_complete, KIND_ANY, 1), CASE(stream_named, KIND_ANY, 1),
-    CASE(allocated, KIND_ANY, 1),
+    CASE(puts_complete, KIND_ANY, 1),        CASE(buffers_complete, KIND_ANY, 1),
+    CASE(extensions_complete, KIND_ANY, 1),  CASE(stream_named, KIND_ANY, 1),
+    CASE(stream_named_and_cpu, KIND_ANY, 1), CASE(allocated, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv)

@@ -84,12 +84,12 @@ static void put_get_at(struct place_window *window, enum place place, const char
     memset(got, GUARD, sizeof got);
     place_write(place, buffer, got, BYTES);
     MPI_Win_fence(0, window->win);
-    MPI_Get(buffer + 8, INTS - 16, MPI_INT, right(), 4, INTS - 16, MPI_INT, window->win);
+    MPI_Get(buffer + 8, INTS - 8, MPI_INT, right(), 4, INTS - 16, MPI_INT, window->win);
     MPI_Win_fence(0, window->win);
     ints_fill(sent, world_rank + 1);
     place_read(place, got, buffer, BYTES);
     ints_equal(got + 8, sent + 4, INTS - 16, what);
-    CHECK(got[7] == 0x5a5a5a5a && got[INTS - 8] == 0x5a5a5a5a, "%s: wrote beyond the buffer", what);
+    CHECK(got[7] == 0x5a5a5a5a && got[INTS - 8] == 0x5a5a5a5a, "%s: wrote more than it got", what);
     place_free(place, buffer, BYTES);
 }
 
@@ -181,14 +181,17 @@ static void accumulates_at(struct place_window *window, enum place place, const 
     for (int i = 0; i < INTS; i++)
         wanted[i] = (i + 1) * world_size;
     ints_equal(got, wanted, INTS, what);
+    memset(got, GUARD, sizeof got);
+    place_write(place, result, got, BYTES);
     MPI_Win_fence(0, window->win);
     if (world_rank == 0)
-        MPI_Get_accumulate(buffer, 100, MPI_INT, result, 100, MPI_INT, right(), 10, 100, MPI_INT,
+        MPI_Get_accumulate(buffer, 100, MPI_INT, result, INTS, MPI_INT, right(), 10, 100, MPI_INT,
                            MPI_MAX, window->win);
     MPI_Win_fence(0, window->win);
     if (world_rank == 0) {
-        place_read(place, got, result, 400);
+        place_read(place, got, result, BYTES);
         ints_equal(got, wanted + 10, 100, what);
+        CHECK(got[100] == 0x5a5a5a5a, "%s: wrote more than the elements", what);
     }
     place_free(place, buffer, BYTES);
     place_free(place, result, BYTES);
