@@ -28,15 +28,17 @@ static uint64_t offset_of(const struct oriel_element_list *list, uint64_t which)
     return (uint64_t)(list->disps[which] * list->unit_bytes);
 }
 
+/* In the buffers elements are the datatype's extent apart, which may be resized. */
 static const char *origin_of(const struct oriel_element_list *list, uint64_t which)
 {
-    return list->op != ORIEL_OPERATOR_NO_OP ? list->origin + which * kind_of(list)->extent_bytes
-                                            : NULL;
+    return list->op != ORIEL_OPERATOR_NO_OP
+               ? oriel_at(list->origin, (int64_t)which * list->type->extent_bytes)
+               : NULL;
 }
 
 static char *result_of(const struct oriel_element_list *list, uint64_t which)
 {
-    return list->result + which * kind_of(list)->extent_bytes;
+    return oriel_at(list->result, (int64_t)which * list->type->extent_bytes);
 }
 
 /* The element's address if the CPU updates it, else NULL. */
@@ -256,7 +258,7 @@ static enum oriel_status send_list(struct oriel_window *window,
     return status;
 }
 
-/* Padded pairs, of which only the fields move: one by one. */
+/* Padded or resized pairs, of which only the fields move: one by one. */
 static enum oriel_status update_pairs(struct oriel_window *window,
                                       const struct oriel_element_list *list)
 {
@@ -315,7 +317,7 @@ enum oriel_status oriel_fetch_and_op_list(struct oriel_window *window,
         if (has_device_buffers(list))
             return update_mirrored(window, list);
     }
-    if (kind_of(list)->padded)
+    if (list->type->plain_bytes == INT64_MAX)
         return update_pairs(window, list);
     if (oriel_is_internode(window, list->rank))
         return send_list(window, list);

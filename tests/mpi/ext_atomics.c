@@ -7,7 +7,7 @@
 #include <complex.h>
 #include <stdlib.h>
 
-enum { PLACES = 96, MOST = 3000 };
+enum { PLACES = 96, MOST = 3000, GAP_BYTE = 0x33 };
 
 static int right_of(int rank)
 {
@@ -32,20 +32,26 @@ struct list {
     MPI_Op op;
     int count;
     MPI_Aint first, stride;
+    size_t apart_bytes; /* from one operand to the next; more than the type's extent if resized */
     MPI_Aint *disps;
     unsigned char *origin, *result, *wanted, *memory;
 };
 
 static void list_open(struct list *list, const struct test_type *type, int count)
 {
+    MPI_Aint low_bytes, apart_bytes;
+    MPI_Type_get_extent(type->type, &low_bytes, &apart_bytes);
     list->type = type;
     list->count = count;
     list->stride = (MPI_Aint)type->extent_bytes;
+    list->apart_bytes = (size_t)apart_bytes;
     list->disps = calloc((size_t)count + 1, sizeof *list->disps);
-    list->origin = calloc((size_t)count + 1, type->extent_bytes);
-    list->result = calloc((size_t)count + 1, type->extent_bytes);
-    list->wanted = calloc((size_t)count + 1, type->extent_bytes);
+    list->origin = calloc((size_t)count + 1, list->apart_bytes);
+    list->result = malloc(((size_t)count + 1) * list->apart_bytes);
+    list->wanted = malloc(((size_t)count + 1) * list->apart_bytes);
     list->memory = calloc(PLACES, type->extent_bytes);
+    memset(list->result, GAP_BYTE, ((size_t)count + 1) * list->apart_bytes);
+    memset(list->wanted, GAP_BYTE, ((size_t)count + 1) * list->apart_bytes);
 }
 
 static void list_close(struct list *list)
@@ -65,21 +71,28 @@ static void list_model(struct list *list, struct random *random)
         const size_t place = random_below(random, PLACES);
         unsigned char *at = list->memory + place * extent;
         list->disps[i] = list->first + (MPI_Aint)place * list->stride;
-        type_fill(list->type, list->origin + (size_t)i * extent, random, 0);
-        memcpy(list->wanted + (size_t)i * extent, at, extent);
+        unsigned char *operand = list->origin + (size_t)i * list->apart_bytes;
+        unsigned char *wanted = list->wanted + (size_t)i * list->apart_bytes;
+        type_fill(list->type, operand, random, 0);
+        for (size_t k = 0; k < extent; k++)
+            if (!type_is_padding(list->type, k))
+                wanted[k] = at[k];
         if (list->op != MPI_NO_OP)
-            type_apply(list->type, list->op, at, list->origin + (size_t)i * extent);
+            type_apply(list->type, list->op, at, operand);
     }
 }
 
 static void list_check(const struct list *list, const char *what)
 {
-    const size_t extent = list->type->extent_bytes;
-    for (int i = 0; i < list->count; i++)
-        if (!CHECK(type_equal(list->type, list->result + (size_t)i * extent,
-                              list->wanted + (size_t)i * extent),
-                   "%s: result %d of %d is wrong", what, i, list->count))
+    const size_t apart = list->apart_bytes, extent = list->type->extent_bytes;
+    for (size_t i = 0; i < (size_t)list->count; i++) {
+        const unsigned char *result = list->result + i * apart, *wanted = list->wanted + i * apart;
+        if (!CHECK(type_equal(list->type, result, wanted), "%s: result %zu of %d is wrong", what, i,
+                   list->count) ||
+            !CHECK(memcmp(result + extent, wanted + extent, apart - extent) == 0,
+                   "%s: the gap after result %zu of %d has changed", what, i, list->count))
             return;
+    }
 }
 
 static void list_run(struct list *list, int target, struct random *random)
@@ -107,32 +120,69 @@ static void list_run(struct list *list, int target, struct random *random)
     free(seen);
 }
 
-/* All types, aligned and not, short and long lists, and every operator of the type. */
-static void a_list_equals_its_operations(enum window_kind kind)
+/* Aligned and not, short and long lists, and every operator of the type. */
+static void lists_run(MPI_Win win, const struct test_type *type, MPI_Aint part,
+                      struct random *random)
 {
     static const int counts[] = {0, 1, 3, 100, MOST};
+    for (size_t j = 0; j <= test_op_count; j++) {
+        struct list list = {.win = win, .op = j < test_op_count ? test_ops[j].op : MPI_NO_OP};
+        if (list.op != MPI_NO_OP && !type_allows(type, list.op))
+            continue;
+        list.first = part * world_rank + (MPI_Aint)random_below(random, 2) * 4;
+        /* a few products are exact in every type */
+        list_open(&list, type,
+                  counts[random_below(random, list.op == MPI_PROD ? 3 : COUNT_OF(counts))]);
+        list_run(&list, right_of(world_rank), random);
+        list_close(&list);
+    }
+}
+
+/* A struct datatype that counts as a pair, with gap bytes after each. */
+static MPI_Datatype pair_make(const struct test_type *pair, MPI_Datatype value, MPI_Aint gap_bytes)
+{
+    const int lengths[2] = {1, 1};
+    const MPI_Aint disps[2] = {0, (MPI_Aint)pair->index_offset_bytes};
+    const MPI_Datatype fields[2] = {value, MPI_INT64_T};
+    MPI_Datatype packed, made;
+    MPI_Type_create_struct(2, lengths, disps, fields, &packed);
+    MPI_Type_create_resized(packed, 0, (MPI_Aint)pair->extent_bytes + gap_bytes, &made);
+    MPI_Type_free(&packed);
+    MPI_Type_commit(&made);
+    return made;
+}
+
+/* Of pairs with an index of 64 bits, with and without padding, also resized. */
+static void lists_of_pairs_run(MPI_Win win, MPI_Aint part, struct random *random)
+{
+    struct test_type pairs[] = {
+        {.name = "{double, int64_t}", .value_group = GROUP_FLOATING, .value_bytes = sizeof(double)},
+        {.name = "{float, int64_t}", .value_group = GROUP_FLOATING, .value_bytes = sizeof(float)},
+    };
+    const MPI_Datatype values[] = {MPI_DOUBLE, MPI_FLOAT};
+    for (size_t i = 0; i < COUNT_OF(pairs); i++)
+        for (MPI_Aint gap_bytes = 0; gap_bytes <= 16 && !harness_failed(); gap_bytes += 16) {
+            pairs[i].group = GROUP_PAIR;
+            pairs[i].index_offset_bytes = pairs[i].index_bytes = sizeof(int64_t);
+            pairs[i].extent_bytes = 2 * sizeof(int64_t);
+            pairs[i].type = pair_make(&pairs[i], values[i], gap_bytes);
+            lists_run(win, &pairs[i], part, random);
+            MPI_Type_free(&pairs[i].type);
+        }
+}
+
+static void a_list_equals_its_operations(enum window_kind kind)
+{
     struct random random = random_start((uint64_t)world_rank + 7);
     const MPI_Aint part = 32 * PLACES + 8;
     if (!has_extensions())
         return;
     struct window window = window_make(kind, part * world_size, 1, MPI_COMM_WORLD);
     MPI_Win_lock_all(0, window.win);
-    for (size_t i = 0; i < test_type_count; i++) {
-        if (!type_exists(&test_types[i]) || harness_failed())
-            continue;
-        for (size_t j = 0; j <= test_op_count; j++) {
-            struct list list = {.win = window.win,
-                                .op = j < test_op_count ? test_ops[j].op : MPI_NO_OP};
-            if (list.op != MPI_NO_OP && !type_allows(&test_types[i], list.op))
-                continue;
-            list.first = part * world_rank + (MPI_Aint)random_below(&random, 2) * 4;
-            /* a few products are exact in every type */
-            list_open(&list, &test_types[i],
-                      counts[random_below(&random, list.op == MPI_PROD ? 3 : COUNT_OF(counts))]);
-            list_run(&list, right_of(world_rank), &random);
-            list_close(&list);
-        }
-    }
+    for (size_t i = 0; i < test_type_count; i++)
+        if (type_exists(&test_types[i]) && !harness_failed())
+            lists_run(window.win, &test_types[i], part, &random);
+    lists_of_pairs_run(window.win, part, &random);
     MPI_Win_unlock_all(window.win);
     window_free(&window);
 }
