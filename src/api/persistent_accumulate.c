@@ -84,18 +84,29 @@ static void accumulate_prepare(struct persistent_accumulate *accumulate,
     accumulate->there = there;
 }
 
+/* As in MPI_Fetch_and_op: a struct datatype that counts as a pair is one element under each
+ * operator. */
+static enum oriel_status check_element(const struct oriel_accumulate_arguments *given)
+{
+    const struct oriel_type *type;
+    enum oriel_operator op;
+    const enum oriel_status status = oriel_check_element_type(given->sides.target_datatype, &type);
+    return status == ORIEL_OK ? oriel_check_operator(given->op, type->kind, &op) : status;
+}
+
 static enum oriel_status accumulate_plan(struct persistent_accumulate *accumulate,
                                          struct oriel_window *window,
                                          const struct oriel_accumulate_arguments *given)
 {
     struct oriel_persistent_operation *operation = &accumulate->operation;
     struct oriel_accumulate_operands *operands = &accumulate->operands;
-    enum oriel_status status =
-        oriel_check_accumulate(window, given, operation->returns_data, ORIEL_ISSUE_LATER, operands);
     const struct oriel_side *target = &operands->target.side;
-    if (status == ORIEL_OK && operation->request.counted == ORIEL_PERSISTENT_FETCH_AND_OP &&
-        !target->type->predefined)
-        status = oriel_fail(ORIEL_E_TYPE, "the datatype must be predefined");
+    enum oriel_status status = operation->request.counted == ORIEL_PERSISTENT_FETCH_AND_OP
+                                   ? check_element(given)
+                                   : ORIEL_OK;
+    if (status == ORIEL_OK)
+        status = oriel_check_accumulate(window, given, operation->returns_data, ORIEL_ISSUE_LATER,
+                                        operands);
     if (status != ORIEL_OK)
         return status;
     operation->target = operands->target;

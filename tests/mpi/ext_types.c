@@ -292,7 +292,8 @@ static MPI_Datatype pair_type(MPI_Datatype value, MPI_Datatype index, MPI_Aint a
     return other;
 }
 
-/* Writes a pair, offers two with the same value, and reads it: by all forms of accumulate. */
+/* Writes a pair, offers others with the same value, and reads it: by all forms of accumulate. The
+ * datatype is freed before the start of the persistent one. */
 #define PAIR_CASE(name, c_type, mpi_value, mpi_index)                                              \
     static void chosen_##name(MPI_Win win, enum form form, MPI_Op op)                              \
     {                                                                                              \
@@ -300,6 +301,7 @@ static MPI_Datatype pair_type(MPI_Datatype value, MPI_Datatype index, MPI_Aint a
         struct name offered[3] = {{3, (INT64_C(1) << 40) + 1}, {3, INT64_C(-5)}, {3, 0}};          \
         struct name seen = {0, 0}, last = {0, 0};                                                  \
         const int target = right_of(world_rank);                                                   \
+        MPI_Request request;                                                                       \
         MPI_Datatype pair =                                                                        \
             pair_type(mpi_value, mpi_index, offsetof(struct name, at), form, sizeof(struct name)); \
         CHECK_OK(MPI_Accumulate(&stored, 1, pair, target, world_rank, 1, pair, MPI_REPLACE, win)); \
@@ -318,7 +320,19 @@ static MPI_Datatype pair_type(MPI_Datatype value, MPI_Datatype index, MPI_Aint a
         MPI_Win_flush(target, win);                                                                \
         CHECK(seen.value == offered[0].value && seen.at == offered[0].at,                          \
               #name ": the index is %lld", (long long)seen.at);                                    \
+        CHECK_OK(MPIX_Fetch_and_op_init(&offered[2], &last, pair, target, world_rank, op, win,     \
+                                        &request));                                                \
         MPI_Type_free(&pair);                                                                      \
+        for (int i = 0; i < 2 && !harness_failed(); i++) {                                         \
+            offered[2].value = offered[0].value;                                                   \
+            offered[2].at = -6;                                                                    \
+            CHECK_OK(MPI_Start(&request));                                                         \
+            CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));                                       \
+            CHECK(last.value == offered[0].value && last.at == (i == 0 ? offered[0].at : -6),      \
+                  #name ": the index is %lld", (long long)last.at);                                \
+        }                                                                                          \
+        if (!harness_failed())                                                                     \
+            MPI_Request_free(&request);                                                            \
     }
 PAIR_CASE(float_at, float, MPI_FLOAT, MPI_INT64_T)
 PAIR_CASE(double_at, double, MPI_DOUBLE, MPI_AINT)
@@ -421,6 +435,7 @@ static void pairs_are_atomic(enum window_kind kind)
 static void other_structs_are_no_pairs(enum window_kind kind)
 {
     char bytes[64] = {0};
+    MPI_Request request;
     if (!has_extensions())
         return;
     struct window window = window_make(kind, 64, 8, MPI_COMM_WORLD);
@@ -440,6 +455,8 @@ static void other_structs_are_no_pairs(enum window_kind kind)
         MPI_Error_class(code, &error_class);
         CHECK(error_class == MPI_ERR_TYPE || error_class == MPI_ERR_OP, "struct %zu: class %d", i,
               error_class);
+        CHECK_CLASS(MPI_ERR_TYPE, MPIX_Fetch_and_op_init(bytes, bytes, types[i], 0, 0, MPI_MINLOC,
+                                                         window.win, &request));
         MPI_Type_free(&types[i]);
     }
     /* a pair of two integers is also two integers */
@@ -447,6 +464,10 @@ static void other_structs_are_no_pairs(enum window_kind kind)
     CHECK_OK(MPI_Accumulate(bytes, 1, good, 0, 0, 2, MPI_INT64_T, MPI_SUM, window.win));
     CHECK_CLASS(MPI_ERR_OP,
                 MPI_Accumulate(bytes, 1, good, 0, 0, 2, MPI_INT64_T, MPI_MINLOC, window.win));
+    /* but not one element */
+    CHECK_CLASS(MPI_ERR_OP, MPI_Fetch_and_op(bytes, bytes, good, 0, 0, MPI_SUM, window.win));
+    CHECK_CLASS(MPI_ERR_OP,
+                MPIX_Fetch_and_op_init(bytes, bytes, good, 0, 0, MPI_SUM, window.win, &request));
     MPI_Win_unlock_all(window.win);
     MPI_Type_free(&good);
     window_free(&window);
