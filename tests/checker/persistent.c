@@ -2,23 +2,55 @@
 #include "offenders.h"
 
 #include <oriel/ext.h>
+#include <stdlib.h>
 
-/* The completion of the request does not complete a put at the target. */
-CASE(E17, put_started_twice_without_a_flush, 2)
+/* Makes a request on a window that it frees: each start fails, and is not the checker's business.
+ * Errors without a window are returned until freed_window_forget. */
+static MPI_Request freed_window_request(void)
 {
     MPI_Request request;
+    MPI_Win win = ints_window(1);
+    MPIX_Put_init(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, win, &request);
+    MPI_Win_free(&win);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    return request;
+}
+
+static void freed_window_forget(MPI_Request *request)
+{
+    MPI_Request_free(request);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
+static void expect_freed_window(int code)
+{
+    int class = MPI_SUCCESS;
+    MPI_Error_class(code, &class);
+    if (class != MPI_ERR_WIN)
+        abort();
+}
+
+/* The completion of the request does not complete a put at the target. The first start is beside
+ * one that fails. */
+CASE(E17, put_started_twice_without_a_flush, 2)
+{
+    MPI_Request requests[2];
     MPI_Win win = ints_window(2);
+    requests[0] = freed_window_request();
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
-        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &request); /* FINDS E17 here */
-        MPI_Start(&request); /* FINDS E17 here */
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &requests[1]); /* FINDS E17 here */
+        expect_freed_window(MPI_Startall(2, requests)); /* FINDS E17 here */
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
         if (right)
             MPI_Win_flush(1, win);
-        MPI_Startall(1, &request); /* FINDS E17 here */
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        MPI_Request_free(&request);
+        MPI_Start(&requests[1]); /* FINDS E17 here */
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        MPI_Request_free(&requests[1]);
     }
+    freed_window_forget(&requests[0]);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }
@@ -179,6 +211,41 @@ CASE(E20, start_of_an_active_put, 2)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Request_free(&request);
     }
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
+}
+
+/* MPI_Startall starts the requests beside one that fails and one that is reported. */
+CASE(E20, second_start_after_a_startall, 2)
+{
+    enum { FREED, MESSAGE, REPORTED, RIGHT, STARTED };
+    int got = -1;
+    MPI_Request requests[STARTED];
+    MPI_Win win = ints_window(2);
+    requests[FREED] = freed_window_request();
+    MPI_Win_lock_all(0, win);
+    if (rank == 0) {
+        MPI_Recv_init(&got, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, &requests[MESSAGE]);
+        MPIX_Put_init(&rank, 1, MPI_INT, 1, 0, 1, MPI_INT, win, &requests[REPORTED]);
+        MPIX_Put_init(&rank, 1, MPI_INT, 1, 1, 1, MPI_INT, win, &requests[RIGHT]); /* FINDS E20 here */
+        MPI_Start(&requests[REPORTED]);
+        if (right)
+            MPI_Wait(&requests[REPORTED], MPI_STATUS_IGNORE);
+        MPI_Win_flush(1, win);
+        expect_freed_window(MPI_Startall(STARTED, requests)); /* FINDS E20 here */
+        if (right)
+            MPI_Wait(&requests[RIGHT], MPI_STATUS_IGNORE);
+        MPI_Win_flush(1, win);
+        MPI_Start(&requests[RIGHT]); /* FINDS E20 here */
+        MPI_Send(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+        for (int i = MESSAGE; i < STARTED; i++) {
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+            MPI_Request_free(&requests[i]);
+        }
+        if (got != rank)
+            abort();
+    }
+    freed_window_forget(&requests[FREED]);
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }

@@ -353,25 +353,26 @@ ORIEL_CHECK_WRAP(Start, (MPI_Request * request))
     return start_end(&start, *request, &site, code);
 }
 
+/* One by one, so that each start has its own code, and its own error handler where it is reported.
+ * All are started, also after an error; returns the first, as api/start.c. */
 ORIEL_CHECK_WRAP(Startall, (int count, MPI_Request array_of_requests[]))
 {
-    struct start *starts = NULL;
+    int first = MPI_SUCCESS;
     int code;
-    if (oriel_check_looks() && count > 0 && array_of_requests != NULL)
-        starts = calloc((size_t)count, sizeof *starts);
-    if (starts == NULL)
+    if (!oriel_check_looks() || count < 1 || array_of_requests == NULL ||
+        !oriel_request_records_exist())
         return ORIEL_CHECK_PASS(code, Startall, (count, array_of_requests));
     const struct oriel_site site =
         oriel_site_make(__builtin_return_address(0), ORIEL_CALL_Startall);
-    for (int i = 0; i < count; i++)
-        start_begin(&starts[i], array_of_requests[i], __builtin_return_address(0), &site);
-    ORIEL_CHECK_PASS(code, Startall, (count, array_of_requests));
-    int programs = code;
-    for (int i = 0; i < count; i++)
-        if (start_end(&starts[i], array_of_requests[i], &site, code) == MPI_SUCCESS)
-            programs = MPI_SUCCESS;
-    free(starts);
-    return programs;
+    for (int i = 0; i < count; i++) {
+        struct start start;
+        start_begin(&start, array_of_requests[i], __builtin_return_address(0), &site);
+        ORIEL_CHECK_PASS(code, Startall, (1, &array_of_requests[i]));
+        code = start_end(&start, array_of_requests[i], &site, code);
+        if (first == MPI_SUCCESS)
+            first = code;
+    }
+    return first;
 }
 
 ORIEL_CHECK_WRAP(Request_free, (MPI_Request * request))
