@@ -2,6 +2,7 @@
 #include "offenders.h"
 
 #include <oriel/ext.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* Makes a request on a window that it frees: each start fails, and is not the checker's business.
@@ -99,20 +100,42 @@ CASE(C1, started_get_that_is_not_waited_for, 2)
     MPI_Win_free(&win);
 }
 
-/* Accumulates are atomic with accumulates. */
+/* A pair with an index of 64 bits. */
+struct best {
+    double value;
+    int64_t at;
+};
+
+static MPI_Datatype best_type(void)
+{
+    const int lengths[2] = {1, 1};
+    const MPI_Aint places[2] = {0, offsetof(struct best, at)};
+    const MPI_Datatype types[2] = {MPI_DOUBLE, MPI_INT64_T};
+    MPI_Datatype made;
+    MPI_Type_create_struct(2, lengths, places, types, &made);
+    MPI_Type_commit(&made);
+    return made;
+}
+
+/* Accumulates are atomic with accumulates. The datatype of pairs is freed before the start. */
 CASE(E17, started_accumulate_beside_a_put, 2)
 {
-    enum { STARTED = 4 };
+    enum { STARTED = 6 };
     int before, found;
+    struct best offered = {1, 2}, former;
     MPI_Request requests[STARTED];
-    MPI_Win win = ints_window(2);
+    MPI_Win win = ints_window(8);
     MPI_Win_lock_all(0, win);
     if (rank == 0) {
+        MPI_Datatype pair = best_type();
         MPIX_Accumulate_init(&size, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM, win, &requests[0]); /* FINDS E17 here */
         MPIX_Get_accumulate_init(&size, 1, MPI_INT, &before, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_SUM,
                                  win, &requests[1]);
         MPIX_Fetch_and_op_init(&size, &before, MPI_INT, 1, 0, MPI_SUM, win, &requests[2]);
         MPIX_Compare_and_swap_init(&size, &size, &found, MPI_INT, 1, 0, win, &requests[3]);
+        MPIX_Accumulate_init(&offered, 1, pair, 1, 4, 1, pair, MPI_MAXLOC, win, &requests[4]);
+        MPIX_Fetch_and_op_init(&offered, &former, pair, 1, 4, MPI_MAXLOC, win, &requests[5]);
+        MPI_Type_free(&pair);
         for (int i = 0; i < STARTED; i++) {
             MPI_Start(&requests[i]); /* FINDS E17 here */
             MPI_Wait(&requests[i], MPI_STATUS_IGNORE);

@@ -72,14 +72,17 @@ static void persistent_drop(struct oriel_startable *startable)
     free(persistent);
 }
 
-/* The program may free a derived datatype before a start: then the record has its own, of one
- * item. */
+/* The program may free a derived datatype before a start: then the record has its own, which is
+ * resized to the same extent. Unlike a contiguous one it still counts as a pair, and unlike a
+ * duplicate it calls none of the program's functions. */
 static void datatype_keep(MPI_Datatype *datatype, MPI_Datatype *made)
 {
     const struct oriel_type *type;
+    MPI_Aint low, extent;
     *made = MPI_DATATYPE_NULL;
     if (oriel_type_find(*datatype, &type) != ORIEL_OK || type->predefined ||
-        oriel_host()->Type_contiguous(1, *datatype, made) != MPI_SUCCESS)
+        oriel_host()->Type_get_extent(*datatype, &low, &extent) != MPI_SUCCESS ||
+        oriel_host()->Type_create_resized(*datatype, low, extent, made) != MPI_SUCCESS)
         return;
     oriel_host()->Type_commit(made);
     *datatype = *made;
