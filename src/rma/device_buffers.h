@@ -21,8 +21,8 @@ struct oriel_gpu_copies *oriel_device_copies(struct oriel_window *window);
 /* Names the program's stream, in whose order the operations of this process on the window are. */
 enum oriel_status oriel_device_name_stream(struct oriel_window *window, uint64_t stream);
 
-/* Before an operation of this rank that is not enqueued on the program's stream: waits for that. What
- * another node's rank does here does not wait: the stream may wait for it. */
+/* Before an operation of this rank that is not enqueued on the program's stream: waits for that.
+ * What another node's rank does here does not wait: the stream may wait for it. */
 static inline enum oriel_status oriel_device_wait(struct oriel_window *window)
 {
     struct oriel_gpu_copies *begun = atomic_load_explicit(&window->begun, memory_order_acquire);

@@ -82,8 +82,8 @@ transfer_span(struct oriel_window *window, const struct oriel_span *target, char
                                 : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
 }
 
-/* A buffer that the CPU reaches, of a process with a driver: managed or pinned memory may be what the
- * program's stream writes or reads. */
+/* A buffer that the CPU reaches, of a process with a driver: managed or pinned memory may be what
+ * the program's stream writes or reads. */
 static __attribute__((noinline)) enum oriel_status
 transfer_after_stream(struct oriel_window *window, const struct oriel_span *target, char *here,
                       const struct oriel_side *origin, bool to_target)

@@ -83,8 +83,8 @@ static void group_open(struct oriel_window *window, const struct oriel_identity 
     window->control_bases = window->memory_bases = window->group->bases;
 }
 
-/* The agent updates memory for the holder with the accumulate lock. It names the entry, not a rank of
- * the owner's window: waiters ask whether that process lives. */
+/* The agent updates memory for the holder with the accumulate lock. It names the entry, not a rank
+ * of the owner's window: waiters ask whether that process lives. */
 static void expect_name_in_updates(struct oriel_window *window)
 {
     team_expect(oriel_accumulate_mutex_lock(window, 0) == ORIEL_OK);
