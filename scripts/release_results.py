@@ -33,7 +33,6 @@ READS_DOCUMENTS = re.compile(r"docs[.]|house[.](decisions|readme_figures|release
 Part = collections.namedtuple("Part", "files rows")
 PARTS = {
     "documents": Part(DOCUMENT, READS_DOCUMENTS),
-    "manual": Part(re.compile(r"docs/(man/|CMakeLists[.]txt$)|scripts/manual$"), re.compile(r"(docs|packaging)[.]|" + ALL_FILES)),
     "mutants": Part(re.compile(r"tests/(\w+/mutants\w*|mutation)[.]py$"), re.compile(r"\w+[.](mutants|mutant_rows|races)$|conformance[.]|" + ALL_FILES)),
     "reasons": Part(re.compile(r"tests/coverage/reasons$"), re.compile(r"house[.]coverage|" + ALL_FILES)),
     "packaging": Part(re.compile(r"tests/packaging/\w+[.]py$"), re.compile(r"(packaging|docs)[.]|" + ALL_FILES)),

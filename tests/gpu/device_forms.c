@@ -443,7 +443,8 @@ static void adjacent(enum window_kind kind)
     MPI_Aint own, target;
     MPI_Win win;
     (void)kind;
-    device_fill(memory + before_end, 0, BYTES);
+    device_fill(memory + before_end, 0, BYTES / 2);
+    device_fill(memory + first_bytes, 0, BYTES / 2);
     longs_set(sent, 1000 * world_rank, 1);
     place_write(ON_DEVICE, buffer, sent, BYTES);
     CHECK_OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
@@ -467,7 +468,8 @@ static void adjacent(enum window_kind kind)
         if (!CHECK(got[i] == 2 * sent[i], "over two memories: element %d is %lld, not %lld", i,
                    (long long)got[i], (long long)(2 * sent[i])))
             break;
-    device_read(got, memory + before_end, BYTES);
+    device_read(got, memory + before_end, BYTES / 2);
+    device_read(got + LONGS / 2, memory + first_bytes, BYTES / 2);
     for (int i = 0; i < LONGS; i++)
         if (!CHECK(got[i] == 2 * (1000 * left() + i), "two memories: element %d is %lld", i,
                    (long long)got[i]))
