@@ -55,9 +55,7 @@ enum oriel_status oriel_gpu_stream_wait(struct oriel_gpu_copies *begun)
 {
     const struct oriel_gpu_stream stream = {
         NULL, (void *)(uintptr_t)atomic_load_explicit(&begun->stream, memory_order_relaxed)};
-    return atomic_load_explicit(&begun->has_stream, memory_order_acquire)
-               ? vendor_load()->stream_wait(&stream)
-               : ORIEL_OK;
+    return oriel_gpu_has_stream(begun) ? vendor_load()->stream_wait(&stream) : ORIEL_OK;
 }
 
 /* Operators that only move elements are copies, except for an exchange. */

@@ -97,6 +97,12 @@ enum oriel_status oriel_gpu_copy(const struct oriel_gpu_piece *pieces, unsigned 
 /* Waits until all copies that were begun have ended, those of other threads as well. */
 enum oriel_status oriel_gpu_copies_end(struct oriel_gpu_copies *begun);
 
+/* Whether the program has named a stream. */
+static inline bool oriel_gpu_has_stream(const struct oriel_gpu_copies *begun)
+{
+    return atomic_load_explicit(&begun->has_stream, memory_order_acquire);
+}
+
 /* Waits for all that the program has enqueued on its stream so far, if it has named one. */
 enum oriel_status oriel_gpu_stream_wait(struct oriel_gpu_copies *begun);
 

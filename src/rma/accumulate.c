@@ -324,7 +324,8 @@ static bool gpu_reaches(const struct oriel_path *path, const struct oriel_operan
 }
 
 /* Elements in one run, of buffers of which some are device memory: all of them at once, since a GPU
- * needs little time for many. False if none can: then nothing has changed. */
+ * needs little time for many. False if none can, or if they are not all in one attached region: the
+ * next one may be elsewhere in this process. Then nothing has changed. */
 static bool accumulate_by_gpu(struct oriel_update *update, const struct oriel_operand *origin,
                               const struct oriel_operand *result, uint64_t count,
                               enum oriel_status *status)
@@ -332,12 +333,14 @@ static bool accumulate_by_gpu(struct oriel_update *update, const struct oriel_op
     if (oriel_is_internode(update->window, update->rank))
         return false;
     const uint64_t len_bytes = count * oriel_kinds[update->kind].extent_bytes;
+    if (oriel_path_range_at(update->window, update->rank, update->offset_bytes).end -
+            update->offset_bytes <
+        len_bytes)
+        return false;
     const struct oriel_path path =
         oriel_path_find(update->window, update->rank, update->offset_bytes, 0, (int64_t)len_bytes);
-    const uint64_t range_end =
-        oriel_path_range_at(update->window, update->rank, update->offset_bytes).end;
     if (path.transport != &oriel_transport_gpu || !gpu_reaches(&path, origin) ||
-        !gpu_reaches(&path, result) || range_end - update->offset_bytes < len_bytes)
+        !gpu_reaches(&path, result))
         return false;
     *status = operand_check(origin);
     if (*status == ORIEL_OK)
@@ -368,13 +371,13 @@ static enum oriel_status accumulate_mirrored(struct oriel_window *window,
     enum oriel_status status = ORIEL_OK;
     if (origin != NULL) {
         from.side = origin->side;
-        status = oriel_mirror_open(&origin_mirror, origin->here, &from.side, true);
+        status = oriel_mirror_open(&origin_mirror, origin->here, &from.side, 0);
         from.here = origin_mirror.here;
     }
     if (status == ORIEL_OK && result != NULL) {
         to.side = result->side;
         status = oriel_mirror_open(&result_mirror, result->here, &to.side,
-                                   oriel_side_has_more(&to.side, &target->side));
+                                   elements.count * oriel_kind_moving_bytes(elements.kind));
         to.here = result_mirror.here;
     }
     if (status == ORIEL_OK)

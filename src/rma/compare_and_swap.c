@@ -95,11 +95,11 @@ static enum oriel_status swap_mirrored(struct oriel_window *window, const struct
 {
     const struct oriel_side *one = &target->side;
     struct oriel_mirror mirrors[3] = {{.memory = NULL}, {.memory = NULL}, {.memory = NULL}};
-    enum oriel_status status = oriel_mirror_open(&mirrors[0], origin, one, true);
+    enum oriel_status status = oriel_mirror_open(&mirrors[0], origin, one, 0);
     if (status == ORIEL_OK)
-        status = oriel_mirror_open(&mirrors[1], compare, one, true);
+        status = oriel_mirror_open(&mirrors[1], compare, one, 0);
     if (status == ORIEL_OK)
-        status = oriel_mirror_open(&mirrors[2], result, one, false);
+        status = oriel_mirror_open(&mirrors[2], result, one, one->type->size_bytes);
     if (status == ORIEL_OK)
         status = oriel_compare_and_swap(window, target, mirrors[0].here, mirrors[1].here,
                                         mirrors[2].here);

@@ -168,6 +168,9 @@ static bool get_whole(const struct oriel_transport *transport, const struct orie
         __builtin_sub_overflow(high_bytes, low_bytes, &span_bytes) || span_bytes > WHOLE_BYTES ||
         (uint64_t)span_bytes / BYTES_OF_A_PIECE > pieces)
         return false;
+    /* the transfer ends here, so it is not in the order of the program's stream */
+    if (remote->begun != NULL && oriel_gpu_stream_wait(remote->begun) != ORIEL_OK)
+        return false;
     const struct oriel_remote first = {oriel_at(remote->direct, low_bytes),
                                        remote->address + (uint64_t)low_bytes,
                                        remote->agent,

@@ -66,28 +66,36 @@ enum oriel_status oriel_device_buffer_check(const void *here, const struct oriel
 static enum oriel_status mirror_copy(struct oriel_mirror *mirror, bool to_device)
 {
     const struct oriel_remote remote = {.direct = mirror->device};
-    const struct oriel_items items = oriel_side_items(mirror->side);
+    const struct oriel_items items = oriel_side_items(&mirror->side);
     return oriel_copy_remote(&oriel_transport_gpu, &remote, &items, mirror->here, &items,
                              to_device);
 }
 
+/* An item that the operation writes in part is read before, since the whole item is stored. */
 enum oriel_status oriel_mirror_open(struct oriel_mirror *mirror, const void *buffer,
-                                    const struct oriel_side *side, bool is_read)
+                                    const struct oriel_side *side, uint64_t written_bytes)
 {
     const char *low, *high;
     char *here = (char *)(uintptr_t)buffer;
-    *mirror = (struct oriel_mirror){.here = here, .device = here, .side = side};
+    struct oriel_items items = oriel_side_items(side);
+    *mirror = (struct oriel_mirror){.here = here, .device = here, .side = *side};
     if (!bounds_of(buffer, side, &low, &high) || !oriel_buffer_is_device(buffer, side))
         return ORIEL_OK;
     enum oriel_status status = oriel_device_buffer_check(buffer, side);
     if (status != ORIEL_OK)
         return status;
+    if (written_bytes > 0) {
+        oriel_items_trim(&items, written_bytes);
+        mirror->side.count = items.count;
+        bounds_of(buffer, &mirror->side, &low, &high);
+    }
     mirror->memory = malloc((size_t)(high - low));
     if (mirror->memory == NULL)
         return oriel_fail(ORIEL_E_NO_MEM, "no memory for a copy of %lld bytes of device memory",
                           (long long)(high - low));
     mirror->here = oriel_at(mirror->memory, here - low);
-    status = is_read ? mirror_copy(mirror, false) : ORIEL_OK;
+    if (items.count * items.layout->size_bytes != written_bytes)
+        status = mirror_copy(mirror, false);
     if (status != ORIEL_OK)
         oriel_mirror_close(mirror);
     return status;
@@ -154,6 +162,27 @@ enum oriel_status oriel_device_name_stream(struct oriel_window *window, uint64_t
     return ORIEL_OK;
 }
 
+/* As oriel_put and oriel_get choose the path. */
+static bool is_copied_by_driver(const struct oriel_window *window, const struct oriel_span *target)
+{
+    int64_t low_bytes, high_bytes;
+    const struct oriel_items items = oriel_side_items(&target->side);
+    if (oriel_is_internode(window, target->rank) || oriel_regions_are_mixed(window, target))
+        return false;
+    oriel_layout_bounds(items.layout, items.count, items.extent_bytes, &low_bytes, &high_bytes);
+    return oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes)
+               .transport == &oriel_transport_gpu;
+}
+
+enum oriel_status oriel_device_wait_for_host(struct oriel_window *window,
+                                             const struct oriel_span *target)
+{
+    struct oriel_gpu_copies *begun = atomic_load_explicit(&window->begun, memory_order_acquire);
+    return begun == NULL || !oriel_gpu_has_stream(begun) || is_copied_by_driver(window, target)
+               ? ORIEL_OK
+               : oriel_device_wait(window);
+}
+
 void oriel_device_copies_free(struct oriel_window *window)
 {
     free(atomic_load_explicit(&window->begun, memory_order_relaxed));
@@ -163,13 +192,13 @@ void oriel_device_copies_free(struct oriel_window *window)
 
 static enum oriel_status transfer_mirrored(struct oriel_window *window,
                                            const struct oriel_span *target, char *here,
-                                           const struct oriel_side *origin, bool to_target)
+                                           const struct oriel_side *origin, uint64_t len_bytes,
+                                           bool to_target)
 {
     struct oriel_mirror mirror;
     enum oriel_status status = oriel_device_wait(window);
     if (status == ORIEL_OK)
-        status = oriel_mirror_open(&mirror, here, origin,
-                                   to_target || oriel_side_has_more(origin, &target->side));
+        status = oriel_mirror_open(&mirror, here, origin, to_target ? 0 : len_bytes);
     if (status != ORIEL_OK)
         return status;
     status = to_target ? oriel_put(window, target, mirror.here, origin)
@@ -189,7 +218,7 @@ static enum oriel_status transfer_internode(struct oriel_window *window,
 {
     const char *low, *high;
     if (!bounds_of(here, origin, &low, &high) || high - low <= ORIEL_PIPELINE_PART_BYTES)
-        return transfer_mirrored(window, target, here, origin, to_target);
+        return transfer_mirrored(window, target, here, origin, len_bytes, to_target);
     const enum oriel_status status = oriel_device_wait(window);
     return status != ORIEL_OK
                ? status
@@ -216,13 +245,13 @@ enum oriel_status oriel_device_transfer(struct oriel_window *window,
     oriel_layout_bounds(at_target.layout, at_target.count, at_target.extent_bytes, &low_bytes,
                         &high_bytes);
     if (oriel_regions_are_mixed(window, target))
-        return transfer_mirrored(window, target, here, origin, to_target);
+        return transfer_mirrored(window, target, here, origin, len_bytes, to_target);
     struct oriel_path path =
         oriel_path_find(window, target->rank, target->offset_bytes, low_bytes, high_bytes);
     if ((path.transport != &oriel_transport_shared && path.transport != &oriel_transport_gpu) ||
         !oriel_gpu_copies_between(oriel_at(here, at_origin.layout->low_bytes),
                                   oriel_at(path.remote.direct, low_bytes)))
-        return transfer_mirrored(window, target, here, origin, to_target);
+        return transfer_mirrored(window, target, here, origin, len_bytes, to_target);
     oriel_deferred_do(window, target->rank);
     path.remote.begun = oriel_device_copies(window);
     const enum oriel_status status = oriel_copy_remote(&oriel_transport_gpu, &path.remote,

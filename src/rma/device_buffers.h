@@ -21,8 +21,8 @@ struct oriel_gpu_copies *oriel_device_copies(struct oriel_window *window);
 /* Names the program's stream, in whose order the operations of this process on the window are. */
 enum oriel_status oriel_device_name_stream(struct oriel_window *window, uint64_t stream);
 
-/* Before an operation of this rank that is not enqueued on the program's stream: waits for that.
- * What another node's rank does here does not wait: the stream may wait for it. */
+/* Before an operation that is not enqueued on the program's stream: waits for that. An operation of
+ * another node's rank does not: only the stream of the rank that calls MPI counts. */
 static inline enum oriel_status oriel_device_wait(struct oriel_window *window)
 {
     struct oriel_gpu_copies *begun = atomic_load_explicit(&window->begun, memory_order_acquire);
@@ -30,6 +30,11 @@ static inline enum oriel_status oriel_device_wait(struct oriel_window *window)
                ? ORIEL_OK
                : oriel_gpu_stream_wait(begun);
 }
+
+/* Before a put or get whose buffer is no device memory: the same, unless the driver copies, in the
+ * order of the stream. */
+enum oriel_status oriel_device_wait_for_host(struct oriel_window *window,
+                                             const struct oriel_span *target);
 
 void oriel_device_copies_free(struct oriel_window *window);
 
@@ -55,19 +60,15 @@ enum oriel_status oriel_device_buffer_check(const void *here, const struct oriel
 struct oriel_mirror {
     char *here; /* to be used in place of the buffer */
     char *device;
-    const struct oriel_side *side;
-    void *memory; /* NULL: the buffer is in host memory */
+    struct oriel_side side; /* the items that the mirror has */
+    void *memory;           /* NULL: the buffer is in host memory */
 };
 
-/* Whether a side has room for more bytes than the other has. */
-static inline bool oriel_side_has_more(const struct oriel_side *side, const struct oriel_side *than)
-{
-    return side->count * side->type->size_bytes > than->count * than->type->size_bytes;
-}
-
-/* Opens the mirror, with the buffer's contents if they are read, or not all written. */
+/* Opens the mirror of a buffer that the operation writes, written_bytes from its first item on: it
+ * has only the items that these fill. Or of one that it reads, if written_bytes is 0: the mirror
+ * has all its contents. */
 enum oriel_status oriel_mirror_open(struct oriel_mirror *mirror, const void *buffer,
-                                    const struct oriel_side *side, bool is_read);
+                                    const struct oriel_side *side, uint64_t written_bytes);
 
 /* Copies the items back to the buffer, if status, which is returned, is ORIEL_OK; and closes it. */
 enum oriel_status oriel_mirror_store(struct oriel_mirror *mirror, enum oriel_status status);

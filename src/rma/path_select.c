@@ -9,6 +9,7 @@
 enum { DYING_MS = 1000 };
 
 _Thread_local bool oriel_path_serves_internode;
+_Thread_local bool oriel_path_serves_by_kernel;
 
 /* The last process that this thread found alive without memory. */
 static _Thread_local struct oriel_identity without_memory;

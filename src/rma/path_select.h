@@ -9,10 +9,13 @@
 #include "transport/transport.h"
 #include "window/window.h"
 
-/* Set while this thread serves an origin on another node. If the program has unmapped the memory,
- * the origin must get an error, and this process must not crash. So only the kernel touches memory
- * that is reached by copies. */
+/* Set while this thread serves an origin on another node. */
 extern _Thread_local bool oriel_path_serves_internode __attribute__((visibility("hidden")));
+
+/* The same, where the kernel copies between processes. If the program has unmapped the memory, the
+ * origin must get an error, and this process must not crash. So only the kernel touches memory that
+ * is reached by copies. */
+extern _Thread_local bool oriel_path_serves_by_kernel __attribute__((visibility("hidden")));
 
 struct oriel_path {
     const struct oriel_transport *transport;
@@ -90,7 +93,7 @@ static inline struct oriel_path oriel_path_find(const struct oriel_window *windo
     if (oriel_unlikely(alike.device != NULL))
         return oriel_path_device_find(window, target, &alike, remote);
     remote.direct = (void *)(uintptr_t)remote.address;
-    if (target == window->rank && oriel_path_serves_internode)
+    if (target == window->rank && oriel_path_serves_by_kernel)
         return (struct oriel_path){&oriel_transport_cma, remote, false};
     if (target == window->rank)
         return (struct oriel_path){&oriel_transport_shared, remote, false};

@@ -82,33 +82,29 @@ transfer_span(struct oriel_window *window, const struct oriel_span *target, char
                                 : oriel_fail(ORIEL_E_NO_MEM, "no memory to walk a datatype");
 }
 
-/* A buffer that the CPU reaches, of a process with a driver: managed or pinned memory may be what
- * the program's stream writes or reads. */
-static __attribute__((noinline)) enum oriel_status
-transfer_after_stream(struct oriel_window *window, const struct oriel_span *target, char *here,
-                      const struct oriel_side *origin, bool to_target)
-{
-    const enum oriel_status status = oriel_device_wait(window);
-    return status == ORIEL_OK ? transfer_span(window, target, here, origin, to_target) : status;
-}
-
 enum oriel_status oriel_put(struct oriel_window *window, const struct oriel_span *target,
                             const void *here, const struct oriel_side *origin)
 {
     char *buffer = (char *)(uintptr_t)here;
-    if (oriel_device_buffers_occur(window))
-        return oriel_buffer_is_device(here, origin)
-                   ? oriel_device_transfer(window, target, buffer, origin, true)
-                   : transfer_after_stream(window, target, buffer, origin, true);
+    if (oriel_device_buffers_occur(window)) {
+        if (oriel_buffer_is_device(here, origin))
+            return oriel_device_transfer(window, target, buffer, origin, true);
+        const enum oriel_status status = oriel_device_wait_for_host(window, target);
+        if (status != ORIEL_OK)
+            return status;
+    }
     return transfer_span(window, target, buffer, origin, true);
 }
 
 enum oriel_status oriel_get(struct oriel_window *window, const struct oriel_span *target,
                             void *here, const struct oriel_side *origin)
 {
-    if (oriel_device_buffers_occur(window))
-        return oriel_buffer_is_device(here, origin)
-                   ? oriel_device_transfer(window, target, here, origin, false)
-                   : transfer_after_stream(window, target, here, origin, false);
+    if (oriel_device_buffers_occur(window)) {
+        if (oriel_buffer_is_device(here, origin))
+            return oriel_device_transfer(window, target, here, origin, false);
+        const enum oriel_status status = oriel_device_wait_for_host(window, target);
+        if (status != ORIEL_OK)
+            return status;
+    }
     return transfer_span(window, target, here, origin, false);
 }

@@ -216,6 +216,7 @@ static void extensions_at(struct scene *scene)
     MPI_Win_flush_all(scene->win);
     MPIX_Fetch_and_op_list(scene->origin, scene->result, 16, MPI_INT64_T, right(), disps, MPI_SUM,
                            scene->win);
+    MPI_Win_flush_all(scene->win);
     MPIX_Fetch_and_op_list(scene->origin, scene->result, 0, MPI_INT64_T, right(), disps, MPI_SUM,
                            scene->win);
     MPI_Win_flush_all(scene->win);
@@ -432,53 +433,53 @@ static void dynamic(enum window_kind kind)
         place_free(attached[i].place, attached[i].memory, BYTES);
 }
 
-/* Accumulates, without and with a kernel, over the end of one attached memory to the next. */
+/* Accumulates over the end of one of two attached memories, which are next to each other in their
+ * owner only. */
 static void adjacent(enum window_kind kind)
 {
+    enum { HALF = LONGS / 2 };
     size_t first_bytes;
-    int64_t sent[LONGS], got[LONGS];
-    char *memory = device_map_two(BYTES, &first_bytes);
-    const MPI_Aint before_end = (MPI_Aint)first_bytes - BYTES / 2;
-    int64_t *buffer = place_alloc(ON_DEVICE, BYTES), *result = place_alloc(ON_DEVICE, BYTES);
-    MPI_Aint own, target;
+    char *two = device_map_two(BYTES, &first_bytes);
+    int64_t *origin = device_alloc(BYTES), *result = device_alloc(BYTES), longs[LONGS];
+    char *middle = two + first_bytes - BYTES / 2; /* half of the elements are before the end */
+    MPI_Aint own, all[8];
     MPI_Win win;
     (void)kind;
-    device_fill(memory + before_end, 0, BYTES / 2);
-    device_fill(memory + first_bytes, 0, BYTES / 2);
-    longs_set(sent, 1000 * world_rank, 1);
-    place_write(ON_DEVICE, buffer, sent, BYTES);
     CHECK_OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     window_watch(win);
-    CHECK_OK(MPI_Win_attach(win, memory, (MPI_Aint)first_bytes));
-    CHECK_OK(MPI_Win_attach(win, memory + first_bytes, (MPI_Aint)first_bytes));
-    MPI_Get_address(memory + before_end, &own);
-    MPI_Sendrecv(&own, 1, MPI_AINT, left(), 0, &target, 1, MPI_AINT, right(), 0, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    CHECK_OK(MPI_Win_attach(win, two, (MPI_Aint)first_bytes));
+    CHECK_OK(MPI_Win_attach(win, two + first_bytes, (MPI_Aint)first_bytes));
+    longs_set(longs, 0, 0);
+    device_write(middle, longs, BYTES / 2);
+    device_write(middle + BYTES / 2, longs, BYTES / 2);
+    device_write(result, longs, BYTES);
+    longs_set(longs, 1000 * world_rank, 1);
+    device_write(origin, longs, BYTES);
+    MPI_Get_address(middle, &own);
+    MPI_Allgather(&own, 1, MPI_AINT, all, 1, MPI_AINT, MPI_COMM_WORLD);
     MPI_Win_lock_all(0, win);
-    CHECK_OK(MPI_Accumulate(buffer, LONGS, MPI_INT64_T, right(), target, LONGS, MPI_INT64_T,
-                            MPI_REPLACE, win));
-    CHECK_OK(MPI_Accumulate(buffer, LONGS, MPI_INT64_T, right(), target, LONGS, MPI_INT64_T,
-                            MPI_SUM, win));
-    CHECK_OK(MPI_Get_accumulate(NULL, 0, MPI_INT64_T, result, LONGS, MPI_INT64_T, right(), target,
-                                LONGS, MPI_INT64_T, MPI_NO_OP, win));
+    MPI_Accumulate(origin, LONGS, MPI_INT64_T, right(), all[right()], LONGS, MPI_INT64_T,
+                   MPI_REPLACE, win);
+    MPI_Accumulate(origin, LONGS, MPI_INT64_T, right(), all[right()], LONGS, MPI_INT64_T, MPI_SUM,
+                   win);
+    MPI_Get_accumulate(NULL, 0, MPI_INT64_T, result, LONGS, MPI_INT64_T, right(), all[right()],
+                       LONGS, MPI_INT64_T, MPI_NO_OP, win);
     MPI_Win_unlock_all(win);
     barrier(MPI_COMM_WORLD);
-    place_read(ON_DEVICE, got, result, BYTES);
+    device_read(longs, result, BYTES);
     for (int i = 0; i < LONGS; i++)
-        if (!CHECK(got[i] == 2 * sent[i], "over two memories: element %d is %lld, not %lld", i,
-                   (long long)got[i], (long long)(2 * sent[i])))
-            break;
-    device_read(got, memory + before_end, BYTES / 2);
-    device_read(got + LONGS / 2, memory + first_bytes, BYTES / 2);
+        CHECK(longs[i] == 2 * (1000 * world_rank + i), "MPI_Get_accumulate: element %d is %lld", i,
+              (long long)longs[i]);
+    device_read(longs, middle, BYTES / 2);
+    device_read(longs + HALF, middle + BYTES / 2, BYTES / 2);
     for (int i = 0; i < LONGS; i++)
-        if (!CHECK(got[i] == 2 * (1000 * left() + i), "two memories: element %d is %lld", i,
-                   (long long)got[i]))
-            break;
-    CHECK_OK(MPI_Win_detach(win, memory));
-    CHECK_OK(MPI_Win_detach(win, memory + first_bytes));
+        CHECK(longs[i] == 2 * (1000 * left() + i), "MPI_Accumulate: element %d is %lld", i,
+              (long long)longs[i]);
+    CHECK_OK(MPI_Win_detach(win, two));
+    CHECK_OK(MPI_Win_detach(win, two + first_bytes));
     CHECK_OK(MPI_Win_free(&win));
-    place_free(ON_DEVICE, buffer, BYTES);
-    place_free(ON_DEVICE, result, BYTES);
+    device_free(origin);
+    device_free(result);
 }
 
 /* The driver may give new memory the address of freed memory. */

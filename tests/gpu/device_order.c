@@ -3,6 +3,7 @@
  * hold what is on a stream until a call waits for it, so a call that does not wait is found. And
  * device memory that MPI allocates. */
 #include "device.h"
+#include "places.h"
 
 #include "../mpi/harness.h"
 
@@ -286,37 +287,134 @@ static void stream_named(enum window_kind kind)
     device_stream_free(stream);
 }
 
-/* Memory that the CPU reaches, too: managed, in the put of a window on the host, and a rank's own
- * device memory, from which a get copies many pieces to the host at once. */
-static void stream_named_and_cpu(enum window_kind kind)
+/* A window over memory at a place, with a named stream, on which bytes come from device memory. */
+struct ordered {
+    void *stream;
+    MPI_Win win;
+    char *memory; /* of the window */
+    char *source; /* on the device: 60 + the rank, which the stream copies */
+    char *seen;   /* on the device, as source */
+};
+
+static void order_check(const char *device, int wanted, size_t len_bytes, const char *form,
+                        enum place there, enum place here)
+{
+    char got[BYTES], what[80];
+    snprintf(what, sizeof what, "%s, window %s, buffer %s", form, place_names[there],
+             place_names[here]);
+    device_read(got, device, len_bytes);
+    bytes_are(got, wanted, len_bytes, what);
+}
+
+static void host_buffer_at(const struct ordered *ordered, enum place there, enum place here)
+{
+    char ones[BYTES], got[BYTES];
+    char *buffer = place_alloc(here, BYTES);
+    MPI_Datatype pieces;
+    MPI_Type_vector(8, 4, 16, MPI_BYTE, &pieces);
+    MPI_Type_commit(&pieces);
+    memset(ones, 1, sizeof ones);
+    memset(buffer, 1, BYTES);
+    place_write(there, ordered->memory, ones, BYTES);
+    barrier(MPI_COMM_WORLD);
+    device_stream_copy(ordered->stream, buffer, ordered->source, BYTES);
+    MPI_Put(buffer, BYTES, MPI_BYTE, right(), 0, BYTES, MPI_BYTE, ordered->win);
+    device_stream_fill(ordered->stream, buffer, 2, BYTES); /* after the put has read it */
+    MPI_Win_flush(right(), ordered->win);
+    barrier(MPI_COMM_WORLD);
+    place_read(there, got, ordered->memory, BYTES);
+    device_write(ordered->seen, got, BYTES);
+    order_check(ordered->seen, 60 + left(), BYTES, "put after a kernel", there, here);
+    /* a get writes the buffer when the stream has read it, and before it does again */
+    device_stream_copy(ordered->stream, ordered->seen, buffer, BYTES);
+    MPI_Get(buffer, BYTES, MPI_BYTE, right(), 0, BYTES, MPI_BYTE, ordered->win);
+    device_stream_copy(ordered->stream, ordered->source, buffer, BYTES);
+    MPI_Win_flush(right(), ordered->win);
+    device_stream_wait(ordered->stream);
+    order_check(ordered->seen, 2, BYTES, "get after a kernel", there, here);
+    order_check(ordered->source, 60 + world_rank, BYTES, "kernel after a get", there, here);
+    /* pieces of the rank's own window, which the stream writes */
+    barrier(MPI_COMM_WORLD);
+    if (there != ON_HOST)
+        device_stream_fill(ordered->stream, ordered->memory, 3, BYTES);
+    MPI_Get(got, 32, MPI_BYTE, world_rank, 0, 1, pieces, ordered->win);
+    MPI_Win_flush(world_rank, ordered->win);
+    if (there != ON_HOST)
+        bytes_are(got, 3, 32, "get of pieces after a kernel");
+    device_stream_wait(ordered->stream);
+    MPI_Type_free(&pieces);
+    place_free(here, buffer, BYTES);
+}
+
+/* Buffers that the processor accesses. */
+static void stream_named_host_buffers(enum window_kind kind)
+{
+    (void)kind;
+    for (enum place there = ON_HOST; there < PLACES; there++) {
+        struct ordered ordered = {.stream = device_stream_make(),
+                                  .memory = place_alloc(there, BYTES),
+                                  .source = device_alloc(BYTES),
+                                  .seen = device_alloc(BYTES)};
+        MPI_Info info = stream_info(ordered.stream);
+        device_fill(ordered.source, 60 + world_rank, BYTES);
+        CHECK_OK(MPI_Win_create(ordered.memory, BYTES, 1, info, MPI_COMM_WORLD, &ordered.win));
+        window_watch(ordered.win);
+        MPI_Info_free(&info);
+        MPI_Win_lock_all(0, ordered.win);
+        for (enum place here = MANAGED; here <= PINNED; here++)
+            host_buffer_at(&ordered, there, here);
+        MPI_Win_unlock_all(ordered.win);
+        CHECK_OK(MPI_Win_free(&ordered.win));
+        place_free(there, ordered.memory, BYTES);
+        device_free(ordered.source);
+        device_free(ordered.seen);
+        device_stream_free(ordered.stream);
+    }
+}
+
+/* One put to two kinds of memory of a dynamic window. */
+static void stream_named_regions(enum window_kind kind)
 {
     void *stream = device_stream_make();
     MPI_Info info = stream_info(stream);
-    struct device_window window = device_window_make(info);
-    char *managed = device_alloc_managed(BYTES), host[BYTES] = {0}, got[BYTES];
-    MPI_Datatype pieces;
-    MPI_Win on_host;
+    MPI_Win win;
+    char *source = device_alloc(BYTES), *buffer = device_alloc_managed(BYTES);
+    char *regions[2] = {device_alloc(BYTES), malloc(BYTES)}, got[BYTES];
+    MPI_Aint own[2], all[16], there[2];
+    const int lengths[2] = {SLOT_BYTES, SLOT_BYTES};
+    MPI_Datatype both;
     (void)kind;
-    CHECK_OK(MPI_Win_create(host, BYTES, 1, info, MPI_COMM_WORLD, &on_host));
-    window_watch(on_host);
+    device_fill(source, 60 + world_rank, BYTES);
+    memset(buffer, 1, BYTES);
+    CHECK_OK(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
+    window_watch(win);
     MPI_Info_free(&info);
-    MPI_Type_vector(SLOTS, 8, SLOT_BYTES, MPI_BYTE, &pieces);
-    MPI_Type_commit(&pieces);
-    MPI_Win_lock_all(0, on_host);
-    device_stream_fill(stream, managed, 50, BYTES);
-    MPI_Put(managed, BYTES, MPI_BYTE, right(), 0, BYTES, MPI_BYTE, on_host);
-    MPI_Win_unlock_all(on_host);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(MPI_Win_attach(win, regions[i], BYTES));
+        MPI_Get_address(regions[i], &own[i]);
+    }
+    MPI_Allgather(own, 2, MPI_AINT, all, 2, MPI_AINT, MPI_COMM_WORLD);
+    there[0] = all[2 * right()];
+    there[1] = all[2 * right() + 1];
+    MPI_Type_create_hindexed(2, lengths, there, MPI_BYTE, &both);
+    MPI_Type_commit(&both);
+    MPI_Win_lock_all(0, win);
+    device_stream_copy(stream, buffer, source, BYTES);
+    MPI_Put(buffer, 2 * SLOT_BYTES, MPI_BYTE, right(), 0, 1, both, win);
+    MPI_Win_unlock_all(win);
     barrier(MPI_COMM_WORLD);
-    bytes_are(host, 50, BYTES, "put of managed memory after a kernel");
-    MPI_Win_lock_all(0, window.win);
-    device_stream_fill(stream, window.memory, 60, BYTES);
-    MPI_Get(got, 8 * SLOTS, MPI_BYTE, world_rank, 0, 1, pieces, window.win);
-    MPI_Win_unlock_all(window.win);
-    bytes_are(got, 60, 8 * (size_t)SLOTS, "get of pieces after a kernel");
-    MPI_Type_free(&pieces);
-    CHECK_OK(MPI_Win_free(&on_host));
-    device_window_free(&window);
-    device_free(managed);
+    device_read(got, regions[0], SLOT_BYTES);
+    bytes_are(got, 60 + left(), SLOT_BYTES, "device memory of a dynamic window");
+    bytes_are(regions[1], 60 + left(), SLOT_BYTES, "host memory of a dynamic window");
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(MPI_Win_detach(win, regions[i]));
+    CHECK_OK(MPI_Win_free(&win));
+    MPI_Type_free(&both);
+    device_stream_wait(stream);
+    device_free(regions[0]);
+    free(regions[1]);
+    device_free(source);
+    device_free(buffer);
     device_stream_free(stream);
 }
 
@@ -346,9 +444,13 @@ static void allocated(enum window_kind kind)
 }
 
 static const struct test_case cases[] = {
-    CASE(puts_complete, KIND_ANY, 1),        CASE(buffers_complete, KIND_ANY, 1),
-    CASE(extensions_complete, KIND_ANY, 1),  CASE(stream_named, KIND_ANY, 1),
-    CASE(stream_named_and_cpu, KIND_ANY, 1), CASE(allocated, KIND_ANY, 1),
+    CASE(puts_complete, KIND_ANY, 1),
+    CASE(buffers_complete, KIND_ANY, 1),
+    CASE(extensions_complete, KIND_ANY, 1),
+    CASE(stream_named, KIND_ANY, 1),
+    CASE(stream_named_host_buffers, KIND_ANY, 1),
+    CASE(stream_named_regions, KIND_ANY, 1),
+    CASE(allocated, KIND_ANY, 1),
 };
 
 int main(int argc, char **argv)

@@ -209,7 +209,7 @@ static enum oriel_status device_side(const struct oriel_gpu_piece *piece,
 static bool program_stream(const struct oriel_gpu_copies *begun, struct oriel_cu_context **context,
                            struct oriel_cu_stream **stream)
 {
-    if (begun == NULL || !atomic_load_explicit(&begun->has_stream, memory_order_acquire))
+    if (begun == NULL || !oriel_gpu_has_stream(begun))
         return false;
     *stream = (struct oriel_cu_stream *)(uintptr_t)atomic_load_explicit(&begun->stream,
                                                                         memory_order_relaxed);

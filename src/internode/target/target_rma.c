@@ -231,14 +231,16 @@ void oriel_internode_serve_operation(struct oriel_window *window,
                                      const struct oriel_net_received *message)
 {
     struct oriel_remote_writers *writers = oriel_file_remote_writers(oriel_file_base());
-    oriel_path_serves_internode =
+    oriel_path_serves_internode = true;
+    oriel_path_serves_by_kernel =
         oriel_mechanism_probe_cma(window->group->peers[window->rank]) == ORIEL_OK;
     /* While pages move, this thread waits: in the kernel's copies, which announce themselves, or
      * here. */
     struct oriel_remote_writers_slot *slot =
-        oriel_path_serves_internode ? NULL : oriel_remote_writers_enter(writers);
+        oriel_path_serves_by_kernel ? NULL : oriel_remote_writers_enter(writers);
     operation_serve(window, asker, head, message);
     if (slot != NULL)
         oriel_remote_writers_leave(slot);
     oriel_path_serves_internode = false;
+    oriel_path_serves_by_kernel = false;
 }
