@@ -284,9 +284,10 @@ static enum oriel_status update_mirrored(struct oriel_window *window,
     struct oriel_mirror origin = {.memory = NULL}, result = {.memory = NULL};
     enum oriel_status status = ORIEL_OK;
     if (list->op != ORIEL_OPERATOR_NO_OP)
-        status = oriel_mirror_open(&origin, list->origin, &elements, true);
+        status = oriel_mirror_open(&origin, list->origin, &elements, 0);
     if (status == ORIEL_OK)
-        status = oriel_mirror_open(&result, list->result, &elements, false);
+        status = oriel_mirror_open(&result, list->result, &elements,
+                                   list->count * list->type->size_bytes);
     mirrored.origin = origin.here;
     mirrored.result = result.here;
     if (status == ORIEL_OK)
